@@ -346,12 +346,12 @@ def _size(profile: ElementProfile) -> int:
 
 def _structure(profile: ElementProfile, row: str) -> str:
     """Returns the type of a column for elements with all their leaves."""
-    fields = {f"_{local_tag(name)}": values.type for name, values in profile.attributes.items()}
+    fields = {f"_{local_tag(name)}": values.plain_type for name, values in profile.attributes.items()}
     if profile.has_text and not profile.children:
-        fields["_VALUE"] = profile.values.type
+        fields["_VALUE"] = profile.values.plain_type
     for child in profile.children.values():
         is_leaf = child.is_mixed or not _size(child) - child.has_text
-        kind = "STRING" if child.is_mixed else child.values.type if is_leaf else _structure(child, row)
+        kind = "STRING" if child.is_mixed else child.values.plain_type if is_leaf else _structure(child, row)
         if child.local != row and (is_leaf or kind):
             fields[child.local] = f"ARRAY<{kind}>" if child.most > 1 else kind
     often = Counter(name.lower() for name in fields)

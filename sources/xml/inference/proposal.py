@@ -371,9 +371,10 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         if column.leaf.path != str(default_path(column.name, *marks))
     }
     formats = {
-        f"timestampFormat.{column.name}": column.leaf.values.format
+        f"{kind}Format.{column.name}": pattern
         for column in chosen
-        if "TIMESTAMP" in column.leaf.type and column.leaf.values.format
+        for kind in ("date", "timestamp")
+        if kind.upper() in column.leaf.type and (pattern := column.leaf.values.format)
     }
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}

@@ -11,10 +11,11 @@ A parser of an option's text raises a UsageError that names the option if the te
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
@@ -85,7 +86,8 @@ class IsoRewriting:
                 regex += f"({expression})" if name else f"(?:{expression})"
             elif set(text) == {"S"}:
                 groups.append("fraction")
-                regex += rf"(\d{{{len(text)}}})"
+                kept = min(len(text), 6)  # what is smaller than a microsecond is cut off, as in Spark
+                regex += rf"(\d{{{kept}}})\d{{{len(text) - kept}}}"
             elif text[0].isalpha():
                 raise UsageError(f"'{text}' in the format '{pattern}' is not known", hint=_HINT)
             else:
@@ -109,6 +111,35 @@ class IsoRewriting:
         iso = pc.replace_substring_regex(texts, self.regex, self.iso)
         rewritten: pa.StringArray = pc.if_else(fits, _without_names(iso) if self.has_names else iso, refused)
         return rewritten
+
+
+_DAYS = ("dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "dd-MM-yyyy")
+_PATTERNS = (
+    *(f"{day}{time}" for day in _DAYS for time in ("", " HH:mm:ss", " HH:mm")),
+    *(f"yyyy-MM-dd'T'HH:mm:ss.{'S' * digits}{zone}" for digits in (7, 8, 9) for zone in ("", "XXX")),
+    *("EEE, dd MMM yyyy HH:mm:ss Z", "EEE, d MMM yyyy HH:mm:ss z"),
+)
+
+
+def patterns_of(texts: Sequence[str]) -> list[str]:
+    """The frequent patterns of dates and times that are not ISO 8601, and that all these texts have.
+
+    >>> patterns_of(["20.11.2026"]), patterns_of(["05/07/2026"]), patterns_of(["2026-11-20"])
+    (['dd.MM.yyyy'], ['dd/MM/yyyy', 'MM/dd/yyyy'], [])
+    >>> patterns_of(["05/07/2026", "13/07/2026", "31/02/2026"])
+    []
+    """
+    return [pattern for pattern in _PATTERNS if _are_dates(pattern, texts[:1]) and _are_dates(pattern, texts)]
+
+
+def _are_dates(pattern: str, texts: Sequence[str]) -> bool:
+    import pyarrow as pa
+
+    domain = Domain("TIMESTAMP")
+    try:
+        return all(domain.read(str(text)) for text in IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist())
+    except ValueError:
+        return False
 
 
 def _without_names(iso: Any) -> Any:

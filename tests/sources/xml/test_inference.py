@@ -189,6 +189,10 @@ def inferred(path: Path, body: str, row_tag: str | None = None, **given: str) ->
         (["<a>2024-01-01</a>", "<a> </a>"], "`a` DATE", {}),
         (["<a>Tue, 03 Jun 2003 09:39:21 GMT</a>", "<a/>"], "`a` TIMESTAMP", {}),
         (["<a>Tue, 3 Jun 2003 09:39:21 EST</a>", "<a>Tue, 03 Jun 2003 09:39:21 +0200</a>"], "`a` TIMESTAMP", {}),
+        (["<a>20.11.2026</a>", "<a/>"], "`a` DATE", {}),
+        (["<a>05/07/2026</a>", "<a>06/07/2026</a>"], "`a` STRING", {}),
+        (["<a>05/17/2026 10:00:00</a>", "<a>06/07/2026 10:00:00</a>"], "`a` TIMESTAMP", {}),
+        (["<a>2026-11-20T08:00:00.1234567Z</a>"] * 2, "`a` TIMESTAMP", {}),
         (["<a>Tue, 33 Jun 2003 09:39:21 EST</a>"] * 2, "`a` STRING", {}),
         (["<a>1</a><a>2</a>", "<a>3</a>"], "`a` ARRAY<BIGINT>", {}),
         (["<b><c>1</c></b><b/>", ""], "`c` ARRAY<BIGINT>", {"path.c": "b/c"}),
@@ -320,6 +324,56 @@ def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
         inferred(path, "<row><a>1</a></row>" * 2, "q:row")
     with pytest.raises(UsageError, match="did you mean nullValue"):
         inferred(path, "<row/>", None, nulValue="x")
+
+
+BROKEN = {
+    "<r><row><a>x & y</a></row></r>": "XML writes a & of the text as &amp;",
+    "<r><row><a>AT&T</a></row></r>": "XML writes a & of the text as &amp;",
+    "<r><row><a>1 < 2</a></row></r>": "XML writes a < of the text as &lt;",
+    "<r><row><a>M\xfcller</a></row></r>": "a document that is not in UTF-8 names its encoding, or the option encoding",
+    "<row><a>1</a></row><row><a>2</a></row>": "a document has one root; receive - --into DIR --row-tag TAG makes",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_broken_gets_a_cure_whoever_reads_it(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as inferring:
+        proposal(str(path))
+    source = script.read(
+        f"CREATE TABLE row (a STRING) USING punctuated_xml OPTIONS (path '{path}', rowTag 'row');SELECT * FROM row;"
+    )
+    (options,) = (each.options for each in source.sources)
+    with pytest.raises(InputError) as reading:
+        list(WholeReading(options).pieces())
+    for raised in (inferring, reading):
+        assert str(raised.value.hint).startswith(BROKEN[text])
+
+
+def test_the_encoding_that_the_hint_names_reads_it(path: Path) -> None:
+    path.write_bytes("<r><row><a>M\xfcller</a></row></r>".encode("latin-1"))
+    assert tuples(proposal(str(path), "row", {"encoding": "ISO-8859-1"}))[0]["a"] == "M\xfcller"
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("DATE", "20.11.2026", "2026-11-20"),
+        ("TIMESTAMP", "20.11.2026 08:05", "2026-11-20T08:05:00"),
+        ("TIMESTAMP", "2026-11-20T08:00:00.1234567Z", "2026-11-20T08:00:00.123456"),
+        ("TIMESTAMP", "2026-11-20T08:00:00.123456789", "2026-11-20T08:00:00.123456"),
+    ],
+)
+def test_the_format_that_the_hint_names_reads_the_text(path: Path, type_: str, text: str, value: str) -> None:
+    path.write_text(f"<r><row><a>{text}</a></row></r>", encoding="utf-8")
+    declared = "CREATE TABLE row (a {}) USING punctuated_xml OPTIONS (path '{}', rowTag 'row'{});"
+    (source,) = script.read(declared.format(type_, path, "") + "SELECT * FROM row;").sources
+    with pytest.raises(InputError) as raised:
+        list(WholeReading(source.options).pieces())
+    hint = re.search(r"declare (\w+) (['\"].*['\"])", str(raised.value.hint))
+    assert hint is not None
+    (row,) = read_by(declared.format(type_, path, f", {hint[1]} {hint[2]}"), "row")
+    assert row["a"].isoformat().removesuffix("+00:00") == value  # type: ignore[attr-defined]
 
 
 def test_a_part_of_a_document_is_enough(path: Path) -> None:
