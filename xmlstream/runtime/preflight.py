@@ -142,7 +142,7 @@ _OWN = frozenset(name.partition("/")[0] for name in _IN_CHECKPOINT) | {
 """Names in a directory, or in an object store, that do not keep a checkpoint from being begun there."""
 
 
-def require_own(checkpoint: str) -> None:
+def require_place(checkpoint: str) -> None:
     """Makes sure that a place is a checkpoint, or has nothing in it, so that a checkpoint can begin there.
 
     Raises:

@@ -25,7 +25,7 @@ from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_fram
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
-from xmlstream.runtime.preflight import require_disjoint, require_documents, require_own, require_stream
+from xmlstream.runtime.preflight import require_disjoint, require_documents, require_place, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import mirror_at
@@ -239,7 +239,7 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     settings.require_understood()
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
     for place in filter(None, (settings.checkpoint, settings.work)):
-        require_own(place)
+        require_place(place)
     directory = settings.make_checkpoint()
     try:
         is_shared = is_apart(session, directory)
