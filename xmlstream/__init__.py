@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.engines import open_session
-    from xmlstream.sink.closed_table import closed
+    from xmlstream.sink.closings import closed
     from xmlstream.sink.program_sink import Sink, TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
     from xmlstream.sources.receivers.receiving import Receiving, receive
@@ -109,7 +109,7 @@ _MODULES = {
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),
-    "xmlstream.sink.closed_table": ("closed",),
+    "xmlstream.sink.closings": ("closed",),
     "xmlstream.sink.program_sink": ("Sink", "TwoPhaseSink"),
     "xmlstream.sink.result_tables": ("ResultSlice",),
 }

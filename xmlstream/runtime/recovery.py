@@ -189,6 +189,7 @@ def recover(
     except BaseException:
         used.release()
         raise
+    checkpoint.require_in_place = used.require_in_place
     return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
 
 

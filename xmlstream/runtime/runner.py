@@ -25,7 +25,7 @@ from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_fram
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
-from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
+from xmlstream.runtime.preflight import require_disjoint, require_documents, require_place, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import mirror_at
@@ -238,6 +238,8 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_stream(root)
     settings.require_understood()
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
+    for place in filter(None, (settings.checkpoint, settings.work)):
+        require_place(place)
     directory = settings.make_checkpoint()
     try:
         is_shared = is_apart(session, directory)
@@ -349,7 +351,8 @@ def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
     """Notes in the checkpoint how the run has ended, unless that is noted already."""
     how = "failed" if execution.failure is not None else "closed" if execution.closed else "stopped"
     end = {"how": how, "what": what_of(execution.failure), "time": datetime.now(UTC).isoformat()}
-    with suppress(OSError):  # a disk that is full may have ended the run
+    with suppress(OSError, StateError):  # a disk that is full, or gone, may have ended the run
+        checkpoint.require_in_place(checkpoint.store.path())
         if checkpoint.store.size(ENDED) is None:
             checkpoint.store.replace(ENDED, sealed(end), durable=False)
 

@@ -156,6 +156,7 @@ class SliceLoop:
 
     def _next(self, number: int, at: Json) -> _Planned | None:
         """The next slice, which is being staged; None if there is no input for it."""
+        self._checkpoint.require_in_place()  # the search notes what it finds there
         if (end := self._reader.end(at)) == at:
             return None
         self._clear(number)
