@@ -138,7 +138,7 @@ def mend(kind: str, reason: str, document: str) -> str | None:
 _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
-    "Invalid bytes|Input is not proper": "a document that is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
+    "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
     "Extra content": "a document has one root; receive - --into DIR --row-tag TAG makes documents of rows without",
 }
 """Hints, by how the reasons of flaws begin."""

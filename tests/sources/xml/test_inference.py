@@ -330,7 +330,7 @@ BROKEN = {
     "<r><row><a>x & y</a></row></r>": "XML writes a & of the text as &amp;",
     "<r><row><a>AT&T</a></row></r>": "XML writes a & of the text as &amp;",
     "<r><row><a>1 < 2</a></row></r>": "XML writes a < of the text as &lt;",
-    "<r><row><a>M\xfcller</a></row></r>": "a document that is not in UTF-8 has an encoding: option encoding",
+    "<r><row><a>M\xfcller</a></row></r>": "what is not in UTF-8 has an encoding: option encoding",
     "<row><a>1</a></row><row><a>2</a></row>": "a document has one root; receive - --into DIR --row-tag TAG makes",
 }
 
