@@ -22,6 +22,7 @@ from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
+from xmlstream.cli.say_command import close_for, leave_out
 from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
@@ -259,6 +260,8 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
     "Live": {
         receive: "xmlstream receive tcp://localhost:9000 --into feed --row-tag tempdata",
         monitor: "xmlstream monitor --checkpoint state",
+        close_for: "xmlstream say state sensor2 '<*, [13,20], *, *>'",
+        leave_out: "xmlstream leave-out state sensor2",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",
@@ -273,4 +276,5 @@ for _group, _commands in IN_ORDER_OF_USE.items():
         if isinstance(_command, typer.Typer):
             app.add_typer(_command, name="generate", rich_help_panel=_group, epilog=_example)
         else:
-            app.command(cls=Command, rich_help_panel=_group, epilog=_example)(_command)
+            name = _example.split()[1]
+            app.command(name, cls=Command, rich_help_panel=_group, epilog=_example)(_command)

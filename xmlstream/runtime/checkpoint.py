@@ -14,6 +14,7 @@
     streams/          for each stream of Spark's, its batches that were not read yet, the number of the last one, and
                       Spark's own record of it (`xmlstream.sources.xml.spark.spool`)
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
+    declared/         punctuations that somebody has declared for a source (`xmlstream.runtime.declared`)
 
 A slice and all that it wrote count from the moment its record is in the commit log, and not before. A record is one
 sealed JSON object, which is created whole. It names all files that count, with their checksums. A record contains only
@@ -46,6 +47,7 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
+from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
@@ -90,9 +92,10 @@ class Commit(Record):
         published: The seal of the list of published documents.
         documents: The seals of the document logs.
         remote: What it names in an object store.
+        declared: The punctuations that it has taken in beside those of the input (`xmlstream.runtime.declared`).
     """
 
-    sparse = ("remote",)
+    sparse = ("remote", "declared")
 
     slice: int
     end: Mapping[str, Any] = field(default_factory=dict)
@@ -106,6 +109,7 @@ class Commit(Record):
     published: str = EMPTY_SEAL
     documents: Mapping[str, str] = field(default_factory=dict)
     remote: Remote | None = None
+    declared: tuple[Declared, ...] = ()
 
     def state(self, name: str) -> OperatorRecord:
         """The recorded state of a source or an operator; an empty one if there is none."""
@@ -216,7 +220,7 @@ def made_whole(records: Sequence[Commit]) -> Commit | None:
             for set_name, added in record.state(name).sets.items():
                 sets.setdefault(set_name, []).extend(added)
         whole[name] = replace(state, sets=sets)
-    return replace(records[-1], operators=whole)
+    return replace(records[-1], operators=whole, declared=tuple(each for one in records for each in one.declared))
 
 
 class Document(NamedTuple):
