@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
+from xmlstream.cli.change_command import change
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
@@ -245,6 +246,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         explain: "xmlstream explain data/warehouse.sql -D SENSORS=data --follow",
         run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
         cat: "xmlstream cat hottest",
+        change: "xmlstream change data/warehouse.sql -D SENSORS=data --checkpoint state",
     },
     "Queries and streams to try": {
         example: "xmlstream example",
