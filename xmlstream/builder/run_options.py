@@ -29,6 +29,8 @@ class CommonOptions(TypedDict, total=False):
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output first.
         moved: Accept that inputs or outputs have moved since the last run, or that published documents are gone.
+        change: Go on with the state of the query that the checkpoint belongs to, as far as the plan allows.
+        undo: Return to the query before a change, if no slice was committed since.
         trigger: For `start`, shortest time between two slices, such as `10s`.
         purge_after: Longest time to keep tuples, such as `1000 slices`, `1 hour` or `PT1H`. Older tuples become dead
             letters, and from then on the result is not exact.
@@ -48,6 +50,8 @@ class CommonOptions(TypedDict, total=False):
     metrics: str | Path | None
     overwrite: bool
     moved: bool
+    change: bool
+    undo: bool
     trigger: str | None
     purge_after: str | None
     warn_after: str | None

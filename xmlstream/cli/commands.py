@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
+from xmlstream.cli.change_command import change
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
@@ -252,6 +253,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
         cat: "xmlstream cat hottest",
         wait: "xmlstream wait hottest --where hour=5 --timeout 10m",
+        change: "xmlstream change data/warehouse.sql -D SENSORS=data --checkpoint state",
     },
     "Queries and streams to try": {
         example: "xmlstream example",

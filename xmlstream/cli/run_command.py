@@ -76,6 +76,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             "Accept that inputs or outputs have moved, or that published documents are gone.", "--moved", group=_INPUT
         ),
     ] = False,
+    change: Annotated[
+        bool, flag("Go on with the state of another query, as far as its plan allows.", "--change", group=_INPUT)
+    ] = False,
+    undo: Annotated[
+        bool, flag("Return to the query before --change, if no slice was committed since.", "--undo", group=_INPUT)
+    ] = False,
     allow_unsafe: Annotated[
         bool, flag("With --follow, also run a query that waits or grows for ever.", "--allow-unsafe", group=_SAFETY)
     ] = False,
@@ -148,6 +154,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "metrics": metrics,
                 "overwrite": overwrite,
                 "moved": moved,
+                "change": change,
+                "undo": undo,
                 "trigger": trigger,
                 "purge_after": purge_after,
                 "warn_after": warn_after,

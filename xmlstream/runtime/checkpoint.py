@@ -13,6 +13,8 @@
     staged/           tuples of the current slice
     streams/          for each stream of Spark's, its batches that were not read yet, the number of the last one, and
                       Spark's own record of it (`xmlstream.sources.xml.spark.spool`)
+    before/           the files of the query before a change, until the next slice is committed
+                      (`xmlstream.runtime.changed_checkpoint`)
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
     declared/         punctuations that somebody has declared for a source (`xmlstream.runtime.declared`)
 
@@ -318,7 +320,10 @@ LETTERS = "_dead_letters"
 """The folder of dead letters below the first output with documents, or in the checkpoint."""
 
 _STAGE = "staged"
-_PUBLISHED = "published.jsonl"
+PUBLISHED = "published.jsonl"
+
+FORMER = "before"
+"""The folder with the files of the query before the last change, until a slice is committed."""
 
 
 class Checkpoint:
@@ -349,7 +354,7 @@ class Checkpoint:
         self.store = self.mirror.folder
         self.stage = self.store.path(_STAGE)
         self.commits = self.mirror.log
-        self._published = self.store.log(_PUBLISHED)
+        self._published = self.store.log(PUBLISHED)
         self._logs: dict[str, AppendOnlyFile] = {}
         self.planned = PlannedSlice(self.store)
         records = self.commits.records()
@@ -399,8 +404,10 @@ class Checkpoint:
             seals = {f"{DOCUMENTS}/{name}": seal for name, seal in documents.items()}
             states = record.operators.items()
             kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
-            self.mirror.create(self.mirror.secure(made, {_PUBLISHED: made.published, **seals}, kept, paths))
+            self.mirror.create(self.mirror.secure(made, {PUBLISHED: made.published, **seals}, kept, paths))
             self.store.delete(*superseded)
+            if self.store.has(FORMER):
+                self.store.delete(f"{FORMER}/")
             self.planned.note(record.slice, record.end, committed=True)
             self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
 

@@ -14,7 +14,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.storage.store import sealed, store_at
+from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
@@ -29,6 +29,7 @@ from xmlstream.runtime.preflight import require_disjoint, require_documents, req
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import mirror_at
+from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
@@ -248,11 +249,38 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
         if not settings.has_begun and not settings.follow:
             require_documents(scan.options for scan in documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
-        return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved)
+        change = _change(session, root, settings)
+        try:
+            return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved, change=change)
+        except OtherQuery as other:
+            raise StateError(other.what, hint=_way_on(mirror.folder, root, settings, zone)) from None
     except BaseException:
         if settings.is_temporary:
             store_at(directory.parent).delete(f"{directory.name}/")
         raise
+
+
+def _change(session: Session, root: Node, settings: Settings) -> Callable[[Folder, SameQuery], None]:
+    """What makes the checkpoint that of the query, or undoes that, if the settings have it."""
+    if not (settings.change or settings.undo):
+        return lambda folder, same: None
+    from xmlstream.runtime.changed_checkpoint import changed
+
+    return partial(changed, root=root, engine=engine_of(session), settings=settings)
+
+
+def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> str:
+    """How a query may go on with the checkpoint of another one."""
+    from xmlstream.runtime.changed_checkpoint import planned_change
+
+    try:
+        change = planned_change(checkpoint, root, settings.targets, zone)
+    except XmlStreamError:
+        return OWN
+    if change.refusals:
+        return f"xmlstream change shows why it cannot take the state over; to read the input again, {OWN}"
+    kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
+    return f"with --change (change=True) it goes on with {kept}; or {OWN}"
 
 
 def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:
