@@ -263,8 +263,8 @@ def same_columns(stream: EarlierStream, before: EarlierStream, new: Schema, old:
     """The old names of the attributes of an input that have the same values as an attribute before."""
     places = {name.lower(): name for name in old.names}
     by_text: dict[str, str] = {}
-    for name, text in before.columns.items():
-        by_text.setdefault(text, places[name])
+    for name, of in before.columns.items():
+        by_text.setdefault(of, places[name])
     found: dict[str, str] = {}
     for attribute in new:
         name = attribute.name.lower()
