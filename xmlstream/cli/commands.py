@@ -146,12 +146,20 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
-def cat(output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")]) -> None:
+def cat(
+    outputs: Annotated[
+        list[str],
+        argument(
+            "OUT…",
+            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
+        ),
+    ],
+) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    concatenate(output, out)
+    concatenate(outputs[-1], out, outputs[:-1])
     out.flush()
 
 
