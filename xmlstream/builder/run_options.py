@@ -37,6 +37,7 @@ class CommonOptions(TypedDict, total=False):
         warn_after: Warn if tuples wait and a promised scheme sends no punctuation for so long: `40 slices`,
             `10 minutes`, `PT10M`; by default after both 40 slices and a minute.
         name: Name of the query in Spark.
+        continues: An output of an earlier query, in XML or Parquet: what it has closed is final, and left out here.
         on_slice: Called with the report of each committed slice.
         work: With a checkpoint in an object store, the directory of its working copy; by default a temporary one.
         as_written: Run the plan as written, without the optimizer's rules.
@@ -56,6 +57,7 @@ class CommonOptions(TypedDict, total=False):
     purge_after: str | None
     warn_after: str | None
     name: str | None
+    continues: str | Path | None
     on_slice: Callable[[dict[str, Any]], None] | None
     work: str | Path | None
     as_written: bool
@@ -120,6 +122,7 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
 _DEFAULTS = {
     **{setting.name: setting.default for setting in fields(Settings)},
     **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
+    "continues": None,
     **{name: getattr(PLAIN, name) for name in ("row_tag", "root_tag")},
 }
 COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
@@ -149,7 +152,12 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     if (on_slice := options.pop("on_slice", None)) is not None:
         options["on_slice"] = lambda report: on_slice(report.json())
     options["picture"] = partial(extension("picture of a run"), follow=follow)
-    for which_plan in ("as_written", "allow_unsafe", "strict"):  # these choose the plan, and are no settings
+    for which_plan in (
+        "as_written",
+        "allow_unsafe",
+        "strict",
+        "continues",
+    ):  # these choose the plan, and are no settings
         options.pop(which_plan, None)
     return Settings(
         targets=tuple(targets),

@@ -151,14 +151,22 @@ def _code(error: XmlStreamError) -> int:
 
 
 def cat(
-    output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")],
-    as_of: Annotated[int | None, option("SLICE", "Print it as it stood after this slice.", "--as-of")] = None,
+    outputs: Annotated[
+        list[str],
+        argument(
+            "OUT…",
+            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
+        ),
+    ],
+    as_of: Annotated[
+        int | None, option("SLICE", "Print the last of them as it stood after this slice.", "--as-of")
+    ] = None,
 ) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    concatenate(output, out, as_of)
+    concatenate(outputs[-1], out, outputs[:-1], as_of)
     out.flush()
 
 

@@ -19,6 +19,7 @@ from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results,
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
+from xmlstream.runtime.continued import leaving_out, note
 from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
@@ -288,8 +289,10 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
     checkpoint.note_plan(sealed(encoded(root)))
+    note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
     draw = None if settings.picture is None else partial(settings.picture, root)
-    tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
+    metrics = metrics_at(settings.metrics) if settings.metrics else None
+    tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))
     watcher = settings.watcher or Nobody()
     watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
