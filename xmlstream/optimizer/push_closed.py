@@ -34,7 +34,7 @@ from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.frames.matching import condition, is_inline
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.plan.nodes import Node, Results
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
