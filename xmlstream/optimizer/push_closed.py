@@ -29,7 +29,7 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Combines, Terms
-from xmlstream.operators.expressions.dialect import attributes_in, expression, named, render
+from xmlstream.operators.expressions.dialect import attributes_in, expression, in_terms, named, render
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.frames.matching import condition, is_inline
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
