@@ -21,6 +21,7 @@ from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
+from xmlstream.cli.so_far_command import so_far
 from xmlstream.punct_ns.errors import (
     InputError,
     QueryError,
@@ -253,6 +254,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
     "Live": {
         receive: "xmlstream receive tcp://localhost:9000 --into feed --row-tag tempdata",
         monitor: "xmlstream monitor --checkpoint state",
+        so_far: "xmlstream so-far state --where 'hour = 17'",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",
