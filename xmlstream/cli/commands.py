@@ -24,6 +24,7 @@ from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.cli.say_command import close_for, leave_out
+from xmlstream.cli.so_far_command import so_far
 from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
@@ -272,6 +273,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         monitor: "xmlstream monitor --checkpoint state",
         close_for: "xmlstream say state sensor2 '<*, [13,20], *, *>'",
         leave_out: "xmlstream leave-out state sensor2",
+        so_far: "xmlstream so-far state --where 'hour = 17'",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",

@@ -14,6 +14,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.extensions import extension
 from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
@@ -45,6 +46,7 @@ from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 
 if TYPE_CHECKING:
+    from xmlstream.diagnosis.so_far import SoFar
     from xmlstream.session.engines import Session
 
 
@@ -162,9 +164,10 @@ class Handle:
     `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None.
     """
 
-    def __init__(self, launched: Launched, query: RunningQuery, monitor: str | None = None) -> None:
-        self.monitor = monitor
-        self._launched, self._query = launched, query
+    def __init__(self, launched: Launched, query: RunningQuery, session: Session, settings: Settings) -> None:
+        self.monitor = settings.watcher.where if settings.watcher else None
+        self._launched, self._query, self._session = launched, query, session
+        self._checkpoint = settings.checkpoint
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -174,6 +177,22 @@ class Handle:
     def stop(self) -> None:
         """Ends the query after the current slice."""
         self._launched.stop()
+
+    def so_far(self, where: str | None = None, result: str | None = None) -> SoFar:
+        """What the query would still answer if its input ended now, as of its last commit; provisional.
+
+        Args:
+            where: A condition over the attributes of the result, in SQL: `hour = 17`.
+            result: The name of the result, if the query has several.
+
+        Returns:
+            The answers (`to_arrow()`, `to_dataframe()`), with what they come from.
+
+        Raises:
+            StateError: Nothing was committed yet.
+        """
+        found: SoFar = extension("answers so far")(self._checkpoint, self._session, where, result)
+        return found
 
     def _ipython_display_(self) -> None:
         """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
@@ -217,7 +236,7 @@ def start(session: Session, root: Node, settings: Settings) -> Handle:
     if launched.query is None:
         launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return Handle(launched, launched.query, settings.watcher.where if settings.watcher else None)
+    return Handle(launched, launched.query, session, settings)
 
 
 def launch(session: Session, root: Node, settings: Settings) -> Launched:
