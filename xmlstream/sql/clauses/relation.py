@@ -262,4 +262,6 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
     near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
     meant = next((name for name in names if near and name.lower() == near[0]), None)
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
+    if bare := written.strip("\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}“”„‚«»"):
+        hint = hint if bare == written else f"write '{bare}' in straight quotes"
     return text.error(f"there is no attribute {written}", column, hint)
