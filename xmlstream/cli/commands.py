@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
+from xmlstream.cli.checkpoint_command import checkpoint
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
@@ -259,6 +260,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
     "Live": {
         receive: "xmlstream receive tcp://localhost:9000 --into feed --row-tag tempdata",
         monitor: "xmlstream monitor --checkpoint state",
+        checkpoint: "xmlstream checkpoint state --verify",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",

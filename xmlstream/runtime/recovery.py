@@ -15,7 +15,7 @@ from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import LETTERS, Checkpoint, Mirror
+from xmlstream.runtime.checkpoint import LETTERS, Checkpoint, Mirror, numbers_in
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
@@ -170,6 +170,7 @@ def recover(
             same.begin()
         else:
             same.require(moved=moved)
+            same.migrate(mirror, max(numbers_in(folder.below("commits")), default=-1))
         checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}

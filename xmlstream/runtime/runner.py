@@ -259,7 +259,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
-    checkpoint.note_plan(sealed(encoded(root)))
+    checkpoint.note_plan(encoded(root))
     draw = None if settings.picture is None else partial(settings.picture, root)
     tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
     watcher = settings.watcher or Nobody()

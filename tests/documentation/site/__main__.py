@@ -51,6 +51,7 @@ NAVIGATION = {
         "xmlstream/manual/sinks.md",
         "xmlstream/manual/operations.md",
         "xmlstream/manual/clusters.md",
+        "xmlstream/manual/checkpoints.md",
         "sources/README.md",
         "sources/receivers/README.md",
         "xmlstream/sql/README.md",
