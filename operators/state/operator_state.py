@@ -17,9 +17,9 @@ from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet, SourceClosedSet
 from xmlstream.operators.state.expiring_set import IsOver
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord, StateSchema
+from xmlstream.operators.state.state_schema import OperatorRecord, StateSchema
 from xmlstream.operators.state.tuple_log import MergingLog, TupleLog
-from xmlstream.operators.storage.records import DeadLetter, LogRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, DeadLetter, LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -241,4 +241,4 @@ class OperatorState:
             raise RuntimeError(f"the state schema does not declare the notes {', '.join(sorted(undeclared))}")
         sets = {name: held.record(whole) for name, held in self._all_sets().items()}
         logs = {name: log.record() for name, log in self._logs.items()} | self._runs()
-        return OperatorRecord(STATE_FORMAT, sets, logs, dict(self.notes))
+        return OperatorRecord(CHECKPOINT_FORMAT, sets, logs, dict(self.notes))

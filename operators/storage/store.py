@@ -22,7 +22,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
@@ -272,6 +272,27 @@ class Folder:
     def make(self) -> None:
         """Makes the directory, durably."""
         make_directory(self.root)
+
+    def copy(self, folder: str, keys: Iterable[str]) -> None:
+        """Copies objects into a new folder of this store, durably: all of them or none; nothing if there is one.
+
+        Files to which nothing is appended are linked, where the file system can.
+        """
+        if self.path(folder).is_dir():
+            return
+        draft = f".{folder}{_UNFINISHED}"
+        self.delete(f"{draft}/")
+        for key in keys:
+            to = self.path_to_write(f"{draft}/{key}")
+            try:
+                if key.endswith((".json", ".jsonl")):
+                    raise OSError("it is copied")
+                to.hardlink_to(self.path(key))
+            except OSError:
+                shutil.copyfile(self.path(key), to)
+        sync(path for path in (self.path(draft), *self.path(draft).rglob("*")))
+        self.path(draft).rename(self.path(folder))
+        sync([self.root])
 
     def delete(self, *keys: str) -> None:
         """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""

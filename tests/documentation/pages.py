@@ -35,6 +35,7 @@ EXAMPLES = (
 PAGES = (
     *EXAMPLES,
     "xmlstream/manual/clusters.md",
+    "xmlstream/manual/checkpoints.md",
     "xmlstream/manual/limits.md",
     "xmlstream/manual/glossary.md",
     "operators/in_process/README.md",

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from xmlstream.cli import interrupts
 from xmlstream.cli.change_command import change
+from xmlstream.cli.checkpoint_command import checkpoint
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
@@ -274,6 +275,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         close_for: "xmlstream say state sensor2 '<*, [13,20], *, *>'",
         leave_out: "xmlstream leave-out state sensor2",
         so_far: "xmlstream so-far state --where 'hour = 17'",
+        checkpoint: "xmlstream checkpoint state --verify",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",

@@ -27,9 +27,9 @@ record names: the remains of a slice that was not committed.
 A record has the end of its slice: how far the slice reads each source. The run that computes an uncommitted slice plans
 it anew, from the documents and options of that run.
 
-`query.json` contains the format number of the whole checkpoint; the record of an operator's state has its own format
-number, beside the names that the operator declares (`xmlstream.operators.state.state_schema`). Other numbers are
-refused.
+One number is the format of all of it (`xmlstream.operators.storage.records.CHECKPOINT_FORMAT`); earlier ones are
+migrated (`xmlstream.runtime.migrations`), and others refused. The manual's page `xmlstream/manual/checkpoints.md` has
+each file and each field.
 """
 
 from __future__ import annotations
@@ -41,16 +41,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import xmlstream
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, generation, make_directory, sync
-from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.durable import (
+    EMPTY_SEAL,
+    RESTORE,
+    AppendOnlyFile,
+    generation,
+    generation_name,
+    make_directory,
+    sync,
+)
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
+from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
 
@@ -178,8 +188,9 @@ class CommitLog:
         """
         records: list[Commit] = []
         numbers = numbers_in(self._store)
+        formats = Formats.of(Folder(self._store.root.parent))
         for number in range(numbers[-1], -1, -1) if numbers else ():
-            records.append(Commit.from_json(unseal(self._store, _key(number))))
+            records.append(Commit.from_json(formats.record(unseal(self._store, _key(number)))))
             if records[-1].slice != number:
                 raise self._store.damaged(_key(number))
             if records[-1].whole:
@@ -260,6 +271,14 @@ class Mirror:
     def note(self) -> None:
         """Keeps what this run has written about its query and plan."""
 
+    def keep(self, name: str) -> None:
+        """Keeps the checkpoint as it is, in a folder of itself; does nothing if that was done."""
+        self.folder.copy(name, self.kept_files())
+
+    def kept_files(self) -> list[str]:
+        """The keys of the files that make up the checkpoint between two slices."""
+        return [key for key, _ in self.folder.sizes(lambda _: True) if not key.startswith(_BESIDE)]
+
     def segments(self, folder: str) -> SharedFolder | None:
         """The segments in a folder, for executors that do not see the directory; None if they see it."""
 
@@ -307,6 +326,10 @@ class Mirror:
         """Ends the run, which may have noted its end in the directory."""
 
 
+_BESIDE = ("staged/", "work/", "before-", ".")
+"""How the keys of files in a checkpoint begin that no run needs: what is staged, spilled, kept from before, unfinished.
+"""
+
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
 
@@ -324,6 +347,7 @@ PUBLISHED = "published.jsonl"
 
 FORMER = "before"
 """The folder with the files of the query before the last change, until a slice is committed."""
+"""Key of the list of published documents, except those in the last records."""
 
 
 class Checkpoint:
@@ -362,7 +386,7 @@ class Checkpoint:
         self.planned.require(self.latest.slice if self.latest else None)
         last = self.latest or Commit(-1)
         listed = [Document(*json.loads(line)) for line in self._published.restore(last.published)]
-        self._unlisted = [listing for record in records for listing in _listings(record.outputs)]
+        self._unlisted = [listing for record in records for listing in listings(record.outputs)]
         self.documents = (*listed, *self._unlisted)
         self._restore_logs(last.documents)
         self.store.delete(f"{_STAGE}/")
@@ -409,7 +433,7 @@ class Checkpoint:
             if self.store.has(FORMER):
                 self.store.delete(f"{FORMER}/")
             self.planned.note(record.slice, record.end, committed=True)
-            self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
+            self._unlisted = [*([] if record.whole else self._unlisted), *listings(record.outputs)]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
@@ -418,9 +442,10 @@ class Checkpoint:
                 self.mirror.end()
             self._has_ended = True
 
-    def note_plan(self, plan: Iterable[bytes]) -> None:
-        """Keeps the plan that this run is about to run."""
-        self.store.replace(PLAN_FILE, plan)
+    def note_plan(self, plan: Mapping[str, object]) -> None:
+        """Keeps the plan that this run is about to run, as JSON, and the version that runs it."""
+        noted = {"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan}
+        self.store.replace(PLAN_FILE, sealed(noted))
         self.mirror.note()
 
     def clear_stage(self) -> None:
@@ -443,16 +468,31 @@ class Checkpoint:
 
     def _restore_logs(self, seals: Mapping[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""
+        contents: dict[str, dict[str, bytes]] = {}
         for name, seal in seals.items():
             self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
-            self._logs[name].restore(seal)
+            lines = self._logs[name].restore(seal)
+            source, _, log = generation(name)[0].rpartition("/")
+            contents.setdefault(source, {})[log] = b"\n".join(lines)
         self.store.delete(*(f"{DOCUMENTS}/{name}" for name in self._document_files() if name not in seals))
+        if self.latest is not None:
+            self._migrate_logs(self.latest.slice, contents)
+
+    def _migrate_logs(self, last: int, contents: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Writes logs of an earlier format under further names, which the next commit seals."""
+        formats = Formats.of(self.store)
+        numbers = dict(sorted(map(generation, self._logs)))
+        for source, logs in contents.items():
+            for name, lines in formats.logs(last, logs).items():
+                further = generation_name(name, numbers.get(f"{source}/{name}", 0) + 1)
+                self.store.log(f"{DOCUMENTS}/{source}/{further}").append(lines)
 
     def _document_files(self) -> list[str]:
         folders = [name for name in self.store.names(DOCUMENTS) if name.endswith("/")]
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
 
 
-def _listings(outputs: Sequence[Draft | None]) -> list[Document]:
+def listings(outputs: Sequence[Draft | None]) -> list[Document]:
+    """The documents of a slice, from the drafts of its results."""
     made = [(result, each) for result, each in enumerate(outputs) if each is not None]
     return [Document(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]

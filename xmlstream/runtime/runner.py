@@ -309,6 +309,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
     checkpoint.note_plan(sealed(encoded(root)))
     note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
+    checkpoint.note_plan(encoded(root))
     draw = None if settings.picture is None else partial(settings.picture, root)
     metrics = metrics_at(settings.metrics) if settings.metrics else None
     tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))

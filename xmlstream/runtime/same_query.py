@@ -13,23 +13,24 @@ import os
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.expressions.operations.python_functions import as_written, called_in
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
+from xmlstream.runtime.migrations import query_of_today
 from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
 
-_LOG = logging.getLogger("xmlstream.functions")
+if TYPE_CHECKING:
+    from xmlstream.runtime.checkpoint import Mirror
 
-CHECKPOINT_FORMAT = 4
-"""The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
+_LOG = logging.getLogger("xmlstream.functions")
 
 QUERY = "query.json"
 """The record in a checkpoint of the query that it belongs to."""
@@ -68,7 +69,8 @@ class NodeRecord(Record):
 class QueryRecord(Record):
     """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too.
 
-    The versions of its Python functions, by their names, do not; if one is another, a start says so.
+    The versions of its Python functions, by their names, do not; if one is another, a start says so. `earlier` has the
+    formats of earlier slices (`xmlstream.runtime.migrations.Formats`).
     """
 
     format: int
@@ -77,7 +79,8 @@ class QueryRecord(Record):
     outputs: tuple[OutputRecord, ...]
     id: str = ""
     functions: Mapping[str, str] = field(default_factory=dict)
-    sparse: ClassVar[Collection[str]] = ("functions",)
+    earlier: Mapping[str, int] = field(default_factory=dict)
+    sparse: ClassVar[Collection[str]] = ("functions", "earlier")
 
     @staticmethod
     def of(checkpoint: Folder) -> QueryRecord:
@@ -86,15 +89,7 @@ class QueryRecord(Record):
         Raises:
             StateError: The record is damaged, or the checkpoint has another format.
         """
-        found = unseal(checkpoint, QUERY)
-        if (number := found.get("format")) != CHECKPOINT_FORMAT:
-            raise StateError(
-                f"the checkpoint {checkpoint.where()} has format {number}, "
-                f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
-                hint="finish the query with the version that wrote it, or begin anew with another checkpoint and "
-                "output",
-            )
-        return QueryRecord.from_json(found)
+        return QueryRecord.from_json(query_of_today(unseal(checkpoint, QUERY), checkpoint.where()))
 
 
 class SameQuery:
@@ -178,7 +173,7 @@ class SameQuery:
         pairs = zip(self._mine.outputs, found.outputs, strict=True)
         outputs = tuple(replace(output, since=before.since) for output, before in pairs)
         identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
-        self._mine = replace(self._mine, id=identity, outputs=outputs)
+        self._mine = replace(self._mine, id=identity, outputs=outputs, earlier=found.earlier)
         changed = [name for name, version in self._mine.functions.items() if found.functions.get(name) != version]
         for name in changed:
             before, now = found.functions.get(name, "unknown"), self._mine.functions[name]
@@ -187,7 +182,17 @@ class SameQuery:
                 " in use; to compute it again, begin anew, with another checkpoint and output",
                 *(name, now, before),
             )
-        if elsewhere or changed:
+        if (elsewhere or changed) and found.format == CHECKPOINT_FORMAT:
+            self._write()
+
+    def migrate(self, mirror: Mirror, last: int) -> None:
+        """Notes that slices up to the last one have an earlier format, if so, and keeps a copy of the checkpoint.
+
+        From now on earlier versions refuse the checkpoint. `require` was called before.
+        """
+        if (number := QueryRecord.of(self._store).format) != CHECKPOINT_FORMAT:
+            mirror.keep(f"before-{number}")
+            self._mine = replace(self._mine, earlier={**self._mine.earlier, str(number): last})
             self._write()
 
     def since(self, result: int) -> int:

@@ -52,6 +52,7 @@ NAVIGATION = {
         "xmlstream/manual/operations.md",
         "xmlstream/manual/changing.md",
         "xmlstream/manual/clusters.md",
+        "xmlstream/manual/checkpoints.md",
         "sources/README.md",
         "sources/receivers/README.md",
         "xmlstream/sql/README.md",
