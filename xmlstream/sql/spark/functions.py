@@ -119,8 +119,11 @@ _LAMBDAS = (
 )
 _SESSION = (
     "current_catalog current_database current_path current_schema current_timezone current_user session_user user "
-    "version input_file_block_length input_file_block_start input_file_name spark_partition_id"
+    "version input_file_block_length input_file_block_start spark_partition_id"
 )
+OF_DOCUMENT = "declare a column of the table with its path: file STRING, and the option path.file 'document()'"
+"""Hint for the document of a tuple."""
+
 _OUTSIDE = "java_method reflect try_reflect"
 _ROLLUPS = "grouping grouping_id"
 
@@ -144,6 +147,7 @@ _REASONS = {
     _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e explodes several arrays at once, as e.x and e.y",
     _LAMBDAS: "functions with a lambda (x -> …) are not supported",
     _SESSION: "its value depends on the session or the process that computes it",
+    "input_file_name": OF_DOCUMENT,
     _OUTSIDE: "a query may call Spark's own functions only",
     "top": "write SELECT … ORDER BY … LIMIT 3",
     "split_index": "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",

@@ -139,7 +139,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"sectionEnds": "people"}, "not a section's end"),
         ({"sectionEnds": "* *"}, "not a section's end"),
         ({"sectionEnds": "people id"}, "leads to no ancestor"),
-        ({"path": "bids*.xml", "uniqueIds": "id"}, "documents 'merge'"),
+        ({"path": "bids*.xml", "sectionEnds": "people *"}, "the end of people in one document closes everything"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: str) -> None:
