@@ -170,5 +170,6 @@ class Punctuate(Operator):
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint="correct the source or its declared properties, or let punctuate drop or divert such tuples",
+            hint="correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
+            "properties, the query goes on by --change (change=True)",
         )

@@ -8,6 +8,7 @@ input, less what the new query has answered by itself over the beginning.
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +56,10 @@ DECLARED = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Change:
-    """A query, another one, and what both declare; the slices of both streams, and the one before which it changes."""
+    """A query, another one, and what both declare; the slices of both streams, and the one before which it changes.
+
+    `kind` is the same if nothing but what is declared differs. If it is `added`, the old query goes on beside the new.
+    """
 
     kind: str
     before: Texts
@@ -63,6 +67,7 @@ class Change:
     declared: str
     streams: list[list[list[Any]]]
     at: int
+    added: bool = False
 
 
 @st.composite
@@ -77,14 +82,15 @@ def changes(draw: st.DrawFn) -> Change:
         case "another":
             other_inner = draw(texts(draw(st.integers(1, DEEPEST))))
         case "declared":
-            declared = draw(st.sampled_from([*DECLARED]))
+            declared, other = draw(st.sampled_from([*DECLARED])), one
     return Change(
-        f"{other}, {declared}{'' if inner == other_inner else ', another query'}",
+        "the same" if (one, inner) == (other, other_inner) else "above" if inner == other_inner else "another",
         Texts(ABOVE[one].format(inner.spark), ABOVE[one].format(inner.duckdb)),
         Texts(ABOVE[other].format(other_inner.spark), ABOVE[other].format(other_inner.duckdb)),
         declared,
         streams,
         draw(st.integers(1, 2)),
+        draw(st.booleans()) and declared == "the same",
     )
 
 
@@ -124,10 +130,19 @@ class Feed:
             (self.home / name / f"{self.sent}.xml").write_text(document(items))
         self.sent += 1
 
-    def run(self, session: Any, query: str, declared: str, out: str, state: str, **options: Any) -> None:
-        sink = f"CREATE TABLE o USING punctuated_xml OPTIONS (path '{self.home / out}', rowTag 'row');\n"
-        inserts = xs.inserts_from_sql(session, f"{tables(self.home, declared)}{sink}INSERT INTO o {query};")
+    def run(self, session: Any, queries: dict[str, str], declared: str, state: str, **options: Any) -> None:
+        sinks = "".join(
+            f"CREATE TABLE {out} USING punctuated_xml OPTIONS (path '{self.home / out}', rowTag 'row');\n"
+            f"INSERT INTO {out} {query};\n"
+            for out, query in queries.items()
+        )
+        inserts = xs.inserts_from_sql(session, tables(self.home, declared) + sinks)
         xs.run(inserts, self.home / state, keep_open=True, **options)
+
+
+def names_of(query: str) -> list[str]:
+    """The columns of a query of `ABOVE`."""
+    return re.findall(r"(?:AS )?(\w+)(?:,| FROM)", query.partition(" FROM (")[0] + " FROM")
 
 
 def written(directory: Path, names: Sequence[str], since: int = 0) -> Counter[tuple[Any, ...]]:
@@ -157,12 +172,17 @@ def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_
     def holds(change: Change) -> None:
         home = tmp_path / str(len(list(tmp_path.iterdir())))
         feed = Feed(home, change.streams)
-        new = change.after.spark, change.declared
+        before, new = {"out": change.before.spark}, {"new": change.after.spark}
+        after = {**before, **new} if change.added else new
+        alone: Counter[Any] = Counter()
+        names = names_of(change.after.spark)
         try:
             for _ in range(change.at):
                 feed.send()
-                feed.run(in_process, change.before.spark, "the same", "out", "state")
-                feed.run(in_process, *new, "alone", "alone-state")
+                feed.run(in_process, before, "the same", "state")
+                feed.run(in_process, new, change.declared, "alone")
+            alone = written(home / "new", names)
+            shutil.rmtree(home / "new")
         except QueryError as error:
             if not is_refusal(error):
                 raise
@@ -171,24 +191,32 @@ def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_
         was = {path.name: path.read_bytes() for path in (home / "state" / "commits").iterdir()}
         feed.send()
         try:
-            feed.run(in_process, *new, "out2", "state", change=True)
+            feed.run(in_process, after, change.declared, "state", change=True)
         except StateError:
             assert {path.name: path.read_bytes() for path in (home / "state" / "commits").iterdir()} == was
-            feed.run(in_process, change.before.spark, "the same", "out", "state")
-            seen["refused"] += 1
+            feed.run(in_process, before, "the same", "state")
+            seen[f"{change.kind}: refused"] += 1
             return
         while feed.sent < feed.slices:
             feed.send()
-            feed.run(in_process, *new, "out2", "state")
-        names = re.findall(r"(?:AS )?(\w+)(?:,| FROM)", change.after.spark.partition(" FROM (")[0] + " FROM")
-        of_all = answers.of(change.after.duckdb, dict(zip("rs", change.streams, strict=True)))
-        alone = written(home / "alone", names)
-        seen["taken over" + (", another query" if "another query" in change.kind else "")] += 1
-        if change.declared == "the same":
-            assert written(home / "out2", names) == of_all - alone, f"{change.before.spark}\n{change.after.spark}"
+            feed.run(in_process, after, change.declared, "state")
+        whole = dict(zip("rs", change.streams, strict=True))
+        texts_ = f"{change.before.spark}\n{change.after.spark}"
+        answered, found = answers.of(change.after.duckdb, whole), written(home / "new", names)
+        seen["taken over"] += 1
+        if change.added:
+            assert written(home / "out", names_of(change.before.spark)) == answers.of(change.before.duckdb, whole), (
+                texts_
+            )
+            since = answers.of(change.after.duckdb, {name: slices[change.at :] for name, slices in whole.items()})
+            how = "with state" if found == answered - alone else "from then on" if found == since else "in part"
+            seen[f"added, {how}"] += 1
         else:
-            # The old query may have closed, and answered, what the new one would still hold open.
-            assert written(home / "out2", names) <= of_all - alone, f"{change.before.spark}\n{change.after.spark}"
+            seen[f"{change.kind}: goes on"] += 1
+            if change.kind == "the same":
+                assert written(home / "out", names) + found == answered, texts_
+            else:
+                assert found == answered - alone, texts_
 
     holds()
     print(dict(seen))

@@ -34,12 +34,13 @@ from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
+from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.runtime.checkpoint import DOCUMENTS, FORMER, PUBLISHED, Checkpoint, Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, FORMER, PUBLISHED, Checkpoint, Commit, CommitLog, made_whole
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.plan_comparison import Names, Taken, keeps
 from xmlstream.runtime.plan_state import declared_state
@@ -47,7 +48,7 @@ from xmlstream.runtime.query_change import QueryChange
 from xmlstream.runtime.recovery import CHANGING, PublishedOutput, count_change, undo_change
 from xmlstream.runtime.same_query import QUERY, QueryRecord, SameQuery
 from xmlstream.sink.sink import Draft
-from xmlstream.sink.target import SINKS, OutputRecord, Target
+from xmlstream.sink.target import SINKS, Target, require_fresh
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
 if TYPE_CHECKING:
@@ -366,8 +367,10 @@ def changed(checkpoint: Folder, same: SameQuery, root: Node, engine: Engine, set
     new = spread(root, checkpoint.path(DOCUMENTS), follow=settings.follow)
     change = query_change(checkpoint, before, same, new, moved=settings.moved)
     change.require()
-    for k, output in enumerate(before.outputs):
-        _settle(checkpoint, k, output)
+    for i, target in enumerate(settings.targets):
+        if i not in change.in_place and (output := target.documents()) is not None:
+            require_fresh(output, overwrite=settings.overwrite)
+    _settle(checkpoint, change)
     return apply(checkpoint, change, engine)
 
 
@@ -407,11 +410,23 @@ def query_change(checkpoint: Folder, before: QueryRecord, same: SameQuery, new: 
     return change
 
 
-def _settle(checkpoint: Folder, number: int, record: OutputRecord) -> None:
-    """Publishes the drafts of a result of the query before that are committed and not published."""
-    if (kind := SINKS.get(record.form)) is None or record.output == "-" or not kind.is_path:
-        return
-    output = Target(record.output, form=record.form).documents(checkpoint.path(f"drafts/{number}"))
-    if output is not None and output.store.exists():
-        documents = {each.name: each.checksum for each in Checkpoint(checkpoint).documents if each.result == number}
-        PublishedOutput(output, documents).settle()
+def _settle(checkpoint: Folder, change: QueryChange) -> None:
+    """Publishes what the query before has committed and not published.
+
+    Raises:
+        StateError: A database that the new query leaves may lack the last slice.
+    """
+    documents, stay = Checkpoint(checkpoint).documents, {change.continued[i] for i in change.in_place}
+    for k, record in enumerate(change.before.outputs):
+        kind = SINKS.get(record.form)
+        if kind is None or record.output == "-":
+            continue
+        if kind.loader is not None:
+            if k not in stay and change.last.outputs[k] is not None and checkpoint.size(ENDED) is None:
+                what = f"the last slice in {record.output} may not be loaded, as the run before was killed"
+                raise StateError(what, hint="run the query before once more, with --keep-open, and then change it")
+            continue
+        output = Target(record.output, form=record.form).documents(checkpoint.path(f"drafts/{k}"))
+        if output is not None and output.store.exists():
+            mine = {each.name: each.checksum for each in documents if each.result == k}
+            PublishedOutput(output, mine).settle()

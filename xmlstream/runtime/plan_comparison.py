@@ -35,6 +35,7 @@ from xmlstream.plan.written_plan import brief
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.runtime.same_query import canonical
 from xmlstream.sources.xml.options.source import SourceOptions
 
 Names: TypeAlias = Mapping[str, str]
@@ -112,7 +113,7 @@ class Comparison:
         for node in topological(old):
             if not isinstance(node.operator, Results):
                 above = self._above(node, [self.before.get(below) for below in node.inputs])
-                own_columns = {name.lower(): quoted(name) for name in node.schema.names}
+                own_columns = {name.lower(): same for name, same in _equals(node).items()}
                 self.before[node] = above or EarlierStream(node, own_columns)
         for node in topological(new):
             if not isinstance(node.operator, Results):
@@ -146,7 +147,8 @@ class Comparison:
             return
         self._find(node, [old for old in self.before if type(old.operator) is type(node.operator)])
         if (taken := self.taken.get(node)) is not None:
-            columns = {new: quoted(old) for new, old in taken.output.items()}
+            equal = _equals(taken.old)
+            columns = {new: equal[old] for new, old in taken.output.items()}
             self.streams[node] = EarlierStream(taken.old, columns, taken.above)
 
     def _is_alike(self, node: Node, old: Node, stream: EarlierStream) -> bool:
@@ -193,7 +195,7 @@ class Comparison:
             if gone := known.conditions - stream.conditions:
                 raise Differs(f"only tuples with {' and '.join(sorted(map(brief, gone)))} have reached it up to now")
             inputs.append(same_columns(stream, known, below.schema, before.schema))
-            copies = {text: quoted(before.schema.attribute(name).name) for name, text in known.columns.items()}
+            copies = _copies(old, len(inputs) - 1, known)
             more = {text: _back(text, copies) for text in stream.conditions - known.conditions}
             if lost := [text for text, here in more.items() if here is None]:
                 raise Differs(f"what it keeps lacks the attributes of {brief(lost[0])}")
@@ -220,10 +222,10 @@ class Comparison:
         Raises:
             Differs: A condition is none on the output, or holds for one input only: what is kept has another meaning.
         """
-        terms = taken.old.operator.predicate_terms(*taken.old.input_schemas)
+        terms, equal = taken.old.operator.predicate_terms(*taken.old.input_schemas), _equals(taken.old)
         above: set[str] = set()
         for conditions, of in zip(taken.conditions, terms, strict=True):
-            upwards = {of[name.lower()]: quoted(name) for name in taken.old.schema.names if name.lower() in of}
+            upwards = {of[name.lower()]: equal[name] for name in taken.old.schema.names if name.lower() in of}
             for condition in conditions:
                 if (text := _back(condition, upwards)) is None:
                     raise Differs(f"the condition {brief(condition)} below it changes what it keeps")
@@ -253,6 +255,33 @@ def in_terms_of(tree: Any, columns: Names) -> str | None:
     return render(in_terms(tree, columns))
 
 
+def _equals(node: Node) -> dict[str, str]:
+    """For each attribute of an operator the first one that always has the same value, such as the other key of a join.
+
+    These are attributes that read alike on an input.
+    """
+    first: dict[tuple[int, str], str] = {}
+    found: dict[str, str] = {}
+    terms = node.operator.predicate_terms(*node.input_schemas) if len(node.inputs) > 1 else ()
+    for name in node.schema.names:
+        reads = [(i, of[name.lower()]) for i, of in enumerate(terms) if name.lower() in of]
+        same = next((first[each] for each in reads if each in first), quoted(name))
+        found[name] = same
+        first |= dict.fromkeys(reads, same)
+    return found
+
+
+def _copies(old: Node, number: int, stream: EarlierStream) -> dict[str, str]:
+    """For each text of a stream an attribute of that input; if possible one on which conditions pass the operator."""
+    schema = old.inputs[number].schema
+    passing = set(old.operator.predicate_terms(*old.input_schemas)[number].values())
+    found = {text: quoted(schema.attribute(name).name) for name, text in reversed([*stream.columns.items()])}
+    for name, text in stream.columns.items():
+        if (here := quoted(schema.attribute(name).name)) in passing:
+            found[text] = here
+    return found
+
+
 def _back(text: str, terms: Mapping[str, str]) -> str | None:
     """An expression over a base, in the attributes that copy those of the base: `terms` by the copied attribute."""
     copies = {key[1:-1].lower(): name for key, name in terms.items() if re.fullmatch(r"`[^`]+`", key)}
@@ -268,8 +297,9 @@ def same_columns(stream: EarlierStream, before: EarlierStream, new: Schema, old:
     found: dict[str, str] = {}
     for attribute in new:
         name = attribute.name.lower()
-        if (text := stream.columns.get(name)) is not None and text in by_text:
-            found[name] = places[name] if before.columns.get(name) == text else by_text[text]
+        now = stream.columns.get(name)
+        if now is not None and now in by_text:
+            found[name] = places[name] if before.columns.get(name) == now else by_text[now]
             require_wider(attribute, old.attribute(found[name]))
     return found
 
@@ -307,7 +337,7 @@ def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
     if isinstance(new, StreamScan) and new.name != old.name:
         raise Differs(f"it is another stream than {old.name}")
     one, other = new.options, old.options
-    if one.path != other.path and not (moved and new.name == old.name):
+    if canonical(one.path) != canonical(other.path) and not (moved and new.name == old.name):
         raise Differs(f"it reads {one.where}, and {old.name} read {other.where}")
     options, before = (_read_by(each) for each in (one, other))
     for name in sorted(options.keys() | before.keys()):

@@ -66,7 +66,7 @@ class QueryChange:
         self.old, self.new, self.before, self.mine = old, new, before, mine
         self.last = last or Commit(-1)
         self.comparison = Comparison(old, new, moved=moved)
-        self.continued, self.in_place = _pairs(before.outputs, mine.outputs, moved=moved)
+        self.continued, self.in_place = _pairs(before.outputs, mine.outputs, (_named(old), _named(new)), moved=moved)
         self.old_names, self.new_names = names(old), names(new)
         self.verdicts = [*self._of_query(), *self._of_nodes()]
         if not self.refusals:
@@ -243,17 +243,27 @@ class QueryChange:
 
 
 def _pairs(
-    old: Sequence[OutputRecord], new: Sequence[OutputRecord], *, moved: bool
+    old: Sequence[OutputRecord], new: Sequence[OutputRecord], called: Sequence[Mapping[str, int]], *, moved: bool
 ) -> tuple[Mapping[int, int], frozenset[int]]:
-    """For each result of the new query the one of the old query that it goes on with; and those in the same place."""
+    """For each result of the new query the one of the old query that it goes on with; and those in the same place.
+
+    They have one place or one name; `called` are the numbers of both queries' results by their names.
+    """
     places = {output.output: k for k, output in enumerate(old)}
     found = {i: places[output.output] for i, output in enumerate(new) if output.output in places}
     in_place = set(found)
-    for i in range(min(len(old), len(new))):
-        if i not in found and i not in found.values():
-            found[i] = i
+    for name, i in called[1].items():
+        k = called[0].get(name)
+        if k is not None and i not in found and k not in found.values():
+            found[i] = k
             in_place |= {i} if moved else set()
     return found, frozenset(in_place)
+
+
+def _named(root: Node) -> dict[str, int]:
+    """The numbers of a plan's results by their names; that of the only one by none."""
+    called = root.operator.names if isinstance(root.operator, Results) else ("",)
+    return {name: i for i, name in enumerate(called)}
 
 
 def _otherwise(before: OutputRecord, now: OutputRecord) -> str | None:
