@@ -27,9 +27,9 @@ from xmlstream.operators.state.expiring_set import Entry, recorded, restored
 from xmlstream.operators.state.log_parts import LogParts
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice
-from xmlstream.operators.state.state_schema import STATE_FORMAT, LogSchema, OperatorRecord, StateSchema
+from xmlstream.operators.state.state_schema import LogSchema, OperatorRecord, StateSchema
 from xmlstream.operators.storage.durable import EMPTY_SEAL, sync
-from xmlstream.operators.storage.records import LogRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
@@ -159,7 +159,7 @@ class _Taking:
             sets = {which: [*held, *map(recorded, self._also_closed(node, taken))] for which, held in sets.items()}
         logs = self._logs(node, taken, declared, before, record)
         notes = {which: fact for which, fact in record.notes.items() if which in declared.notes}
-        return OperatorRecord(STATE_FORMAT, sets, logs, notes)
+        return OperatorRecord(CHECKPOINT_FORMAT, sets, logs, notes)
 
     def _also_closed(self, node: Node, taken: Taken) -> list[Punctuation]:
         """What stays closed in a source, although the new query would have it open.

@@ -344,10 +344,10 @@ LETTERS = "_dead_letters"
 
 _STAGE = "staged"
 PUBLISHED = "published.jsonl"
+"""Key of the list of published documents, except those in the last records."""
 
 FORMER = "before"
 """The folder with the files of the query before the last change, until a slice is committed."""
-"""Key of the list of published documents, except those in the last records."""
 
 
 class Checkpoint:

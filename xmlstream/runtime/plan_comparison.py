@@ -35,7 +35,7 @@ from xmlstream.plan.written_plan import brief
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import own, quoted
-from xmlstream.runtime.same_query import canonical
+from xmlstream.runtime.same_query import compared_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
 Names: TypeAlias = Mapping[str, str]
@@ -337,7 +337,7 @@ def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
     if isinstance(new, StreamScan) and new.name != old.name:
         raise Differs(f"it is another stream than {old.name}")
     one, other = new.options, old.options
-    if canonical(one.path) != canonical(other.path) and not (moved and new.name == old.name):
+    if compared_path(one.path) != compared_path(other.path) and not (moved and new.name == old.name):
         raise Differs(f"it reads {one.where}, and {old.name} read {other.where}")
     options, before = (_read_by(each) for each in (one, other))
     for name in sorted(options.keys() | before.keys()):

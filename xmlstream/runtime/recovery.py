@@ -28,8 +28,6 @@ from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint import DOCUMENTS, FORMER, LETTERS, PUBLISHED, Checkpoint, Mirror, numbers_in
 from xmlstream.runtime.same_query import QUERY, SameQuery
-from xmlstream.runtime.checkpoint import LETTERS, Checkpoint, Mirror, numbers_in
-from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output

@@ -307,9 +307,8 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
-    checkpoint.note_plan(sealed(encoded(root)))
-    note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
     checkpoint.note_plan(encoded(root))
+    note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
     draw = None if settings.picture is None else partial(settings.picture, root)
     metrics = metrics_at(settings.metrics) if settings.metrics else None
     tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))

@@ -182,9 +182,8 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText, *, is_sink: bool) -> str:
     """The columns as Spark DDL."""
     for column in columns:
         if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
-            what, hint = "a column is declared by its name and its type", "as in hour INT NOT NULL"
-            if isinstance(column, exp.PrimaryKey):
-                what, hint = refusal(column)
+            named = "a column is declared by its name and its type", "as in hour INT NOT NULL"
+            what, hint = refusal(column) if isinstance(column, exp.PrimaryKey) else named
             raise text.error(what, column, hint)
         _require_only(column, {"this", "kind", "constraints"}, text)
     require_types(columns, text, is_sink=is_sink)
