@@ -23,6 +23,7 @@ from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.expressions.aggregates import attributes_of, ignores_duplicates
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, parsed, render
+from xmlstream.operators.expressions.predicate_domain import is_implied
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.join import Join
 from xmlstream.operators.merge import Merge
@@ -194,13 +195,14 @@ class Comparison:
             stream, known = self.streams.get(below), self.before[before]
             if stream is None or stream.base is not known.base:
                 raise Differs(_OTHER_INPUT)
-            if gone := known.conditions - stream.conditions:
+            lost = known.conditions - stream.conditions
+            if gone := {text for text in lost if not is_implied(text, stream.conditions, known.base.schema)}:
                 raise Differs(f"only tuples with {' and '.join(sorted(map(brief, gone)))} have reached it up to now")
             inputs.append(same_columns(stream, known, below.schema, before.schema))
             copies = _copies(old, len(inputs) - 1, known)
             more = {text: _back(text, copies) for text in stream.conditions - known.conditions}
-            if lost := [text for text, here in more.items() if here is None]:
-                raise Differs(f"what it keeps lacks the attributes of {brief(lost[0])}")
+            if unknown := [text for text, here in more.items() if here is None]:
+                raise Differs(f"what it keeps lacks the attributes of {brief(unknown[0])}")
             further.append(frozenset(filter(None, more.values())))
         match node.operator:
             case Project():

@@ -127,6 +127,11 @@ KINDS = {
         warehouse, HOTTEST, f"SELECT hour AS h, max(t) AS top FROM {BOTH.replace('temp', 'temp AS t')} GROUP BY hour"
     ),
     "a condition on the groups": Kind(warehouse, HOTTEST, f"{HOTTEST.replace(' GROUP', ' WHERE hour > 2 GROUP')}"),
+    "a narrower condition on the groups": Kind(
+        warehouse,
+        HOTTEST.replace(" GROUP", " WHERE hour > 1 GROUP"),
+        HOTTEST.replace(" GROUP", " WHERE hour > 2 GROUP"),
+    ),
     "an aggregate less": Kind(
         warehouse, HOTTEST.replace("max(temp)", "min(temp) AS l, avg(temp) AS a, max(temp)"), HOTTEST
     ),
