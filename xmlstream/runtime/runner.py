@@ -292,13 +292,14 @@ def _change(session: Session, root: Node, settings: Settings) -> Callable[[Folde
 def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> str:
     """How a query may go on with the checkpoint of another one."""
     from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.query_change import CONTINUES
 
     try:
         change = planned_change(checkpoint, root, settings.targets, zone)
     except XmlStreamError:
         return OWN
     if change.refusals:
-        return f"xmlstream change shows why it cannot take the state over; to read the input again, {OWN}"
+        return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
     kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
     return f"with --change (change=True) it goes on with {kept}; or {OWN}"
 
