@@ -37,8 +37,8 @@ from xmlstream.punct_ns.scheme import Scheme
 HAND_OVER = "hand_over"
 """The label of the nodes of a plan that leave out what is closed."""
 
-_SHOWN = 3
-"""The most punctuations that the plan's text shows."""
+_SHOWN, _LONG = 3, 80
+"""The most punctuations that the plan's text shows, and the most characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class HandOver(Operator):
 
     def parameters(self, output: Schema) -> str:
         """Whose they are, the first of the closed punctuations, and how many more there are."""
-        shown, more = " ".join(self.closed[:_SHOWN]), len(self.closed) - _SHOWN
-        after = f"after {self.of}, " if self.of else ""
+        shown = " ".join(text if len(text) <= _LONG else f"{text[:_LONG]}…>" for text in self.closed[:_SHOWN])
+        after, more = f"after {self.of}, " if self.of else "", len(self.closed) - _SHOWN
         return f"{after}without {shown}{f' and {more} more' if more > 0 else ''}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
