@@ -206,6 +206,8 @@ def test_a_parquet_result_is_continued_by_one_of_xml_and_noted_as_sql(
     xs.from_sql(in_process, REPORTS + HOTTEST, part).run(old, keep_open=True)
     query = xs.from_sql(in_process, REPORTS + OF_EACH, {"IN": str(sensors)})
     summary = query.run(new, continues=old)
+    with pytest.raises(UsageError, match="has parquet documents, but no XML"):
+        printed(old, new)
     noted = json.loads((new / NOTE).read_text())
     assert noted["closed"] == ["<*, [0,3], *>"]
     assert noted["where"] == "((`hour` IS NOT NULL AND `hour` >= CAST('0' AS INT) AND `hour` <= CAST('3' AS INT)))"
