@@ -71,7 +71,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option(
             "OUT",
-            "Output of an earlier query: what it has closed is final; the result goes on from there.",
+            "An earlier query's checkpoint, or its output: what is closed there is final, and left out.",
+            group=_INPUT,
+        ),
+    ] = None,
+    incomplete: Annotated[
+        list[str] | None,
+        option(
+            "PUNCTUATION",
+            "With --continues, where documents are gone: what cannot be whole, and is left out; or none.",
             group=_INPUT,
         ),
     ] = None,
@@ -178,6 +186,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             },
             as_written=as_written,
             continues=continues,
+            incomplete=incomplete or None,
             monitor=monitor,
         )
     except XmlStreamError:
@@ -263,10 +272,11 @@ def _run(
     *,
     as_written: bool,
     continues: str | None,
+    incomplete: Sequence[str] | None,
     monitor: str | None,
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
-    from xmlstream.cli.run import Environment, run_script
+    from xmlstream.cli.run import Environment, How, run_script
     from xmlstream.monitor.monitor import Monitor
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
@@ -282,8 +292,8 @@ def _run(
                     console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
                 stack.enter_context(reporting_failure(watcher))
                 run_settings = Settings(**settings, watcher=watcher)
-                where = Environment(**environment)
-                summary = run_script(script, run_settings, where, console, as_written=as_written, continues=continues)
+                how = How(as_written, continues, incomplete)
+                summary = run_script(script, run_settings, Environment(**environment), console, how)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
             before = "the end of the input" if interrupted.code else "the first slice"
