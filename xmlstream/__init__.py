@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
+    from xmlstream.operators.punctuators.count import ByCount
     from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
     from xmlstream.punct_ns.errors import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ByClock",
+    "ByCount",
     "ByDomain",
     "ByOrder",
     "ByPredicate",
@@ -90,6 +92,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "xmlstream.operators.punctuators.count": ("ByCount",),
     "xmlstream.operators.punctuators.order": ("ByClock", "ByOrder", "ByRoster"),
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),

@@ -60,37 +60,52 @@ def excluded(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
     >>> [str(p) for p in excluded("NOT value BETWEEN 5 AND 6 OR flag", schema)]
     ['<[5,6], {false,null}>', '<null, {false,null}>']
     """
+    return _punctuations(predicate, schema, always=False)
+
+
+def included(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
+    """Punctuations, minimal, that match only tuples for which the predicate is true.
+
+    >>> schema = Schema.of(value="INT", flag="BOOLEAN")
+    >>> [str(p) for p in included("value > 250 AND flag", schema)]
+    ['<[251,), true>']
+    """
+    return _punctuations(predicate, schema, always=True)
+
+
+def _punctuations(predicate: str, schema: Schema, *, always: bool) -> tuple[Punctuation, ...]:
     tree = parsed(predicate)
-    boxes = _never(True, tree, schema) if tree is not None else []
+    boxes = _boxes(True, tree, schema, always) if tree is not None else []
     each = ((box, chosen) for box in boxes for chosen in product(*map(patterns, box.values())))
     found = (Punctuation.at(schema, dict(zip(box, chosen, strict=True))) for box, chosen in each)
     return tuple(PunctuationSet(schema, found))
 
 
-def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:
-    """The tuples for which the condition is known not to have this truth value."""
+def _boxes(truth: bool, tree: exp.Expr, schema: Schema, always: bool) -> Boxes:
+    """The tuples for which the condition is known always, or else never, to have this truth value."""
     match tree.unnest():
         case exp.Not(this=condition):
-            return _never(not truth, condition, schema)
+            return _boxes(not truth, condition, schema, always)
         case (exp.And() | exp.Or()) as both:
-            parts = _never(truth, both.this, schema), _never(truth, both.expression, schema)
-            return _either(*parts) if isinstance(both, exp.And) == truth else _both(*parts)
+            parts = (_boxes(truth, each, schema, always) for each in (both.this, both.expression))
+            return (_both if isinstance(both, exp.And) == (truth == always) else _either)(*parts)
         case exp.Between(this=tested) as between:
             low, high = exp.GTE(this=tested, expression=between.args["low"]), between.args["high"]
-            return _never(truth, exp.And(this=low, expression=exp.LTE(this=tested, expression=high)), schema)
+            return _boxes(truth, exp.And(this=low, expression=exp.LTE(this=tested, expression=high)), schema, always)
         case exp.Null():
-            return [{}]
+            return [] if always else [{}]
         case exp.Boolean(this=constant):
-            return [] if constant == truth else [{}]
+            return [{}] if (constant == truth) == always else []
         case condition:
             found = _atom(condition, schema)
             if found is None:
                 return []
             at, truths = found
-            never = truths[0 if truth else 1].complement()
+            chosen = truths[0 if truth else 1]
+            chosen = chosen if always else chosen.complement()
             # For a type without an order, patterns can only match null or all values.
-            is_expressible = not never.is_empty and (not never.domain.opaque or not never.cuts)
-            return [{at: never}] if is_expressible else []
+            is_expressible = not chosen.is_empty and (not chosen.domain.opaque or not chosen.cuts)
+            return [{at: chosen}] if is_expressible else []
 
 
 def _either(left: Boxes, right: Boxes) -> Boxes:

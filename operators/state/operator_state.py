@@ -54,7 +54,7 @@ class OperatorState:
     arrived was read; None if that is not known. `awaited` are the attributes by whose values groups of operators above
     close; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
     `letters` are the dead letters among them; `overdue` counts the kept rows that were older than `purge_after` allows,
-    and `overdue_letters` gives them.
+    and `overdue_letters` gives them; `short` are sentences on groups that were closed before all of them had come.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class OperatorState:
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[DeadLetter] = []
+        self.short: list[str] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
         if committed is not None:
@@ -119,7 +120,7 @@ class OperatorState:
             slice_: The slice's number.
             has_closed: Whether a stream has closed a bound, at which lifespans end.
         """
-        self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
+        self.time, self.set_aside, self.letters, self.short, self._scratch = time, 0, [], [], None
         self.read_until = None
         self.end(has_closed)
         self._overdue = []

@@ -52,6 +52,7 @@ class LogSchema:
         names: The attributes that determine what a row waits for; by default those of the grouping that closes it.
         beside: Extra stored columns that also determine what a row waits for.
         blocks: Whether a row goes out once it is met; otherwise it is only kept for other rows, and then forgotten.
+        undecided: Whether later tuples may keep a row that waits from going out.
         awaits: The ways that meet a row; by default, the end of the tuples that agree with it on `names`.
         combine: Combines rows of several slices.
         key: The attributes of `purging` that keep rows apart when they are combined: rows that differ in them stay as
@@ -67,6 +68,7 @@ class LogSchema:
     names: tuple[str, ...] = ()
     beside: tuple[Attribute, ...] = ()
     blocks: bool = True
+    undecided: bool = False
     awaits: Awaited | None = None
     combine: Combine | None = None
     key: tuple[str, ...] = ()

@@ -303,6 +303,25 @@ class Folder:
             else:
                 self.path(key).unlink(missing_ok=True)
 
+    def has(self, key: str) -> bool:
+        """Whether there is a file or a folder."""
+        return self.path(key).exists()
+
+    def move(self, key: str, to: str) -> None:
+        """Renames a file or a folder, durably; another folder above it may be made."""
+        make_directory(self.path(to).parent)
+        self.path(key).rename(self.path(to))
+        sync([self.path(key).parent, self.path(to).parent])
+
+    def link(self, key: str, to: Folder) -> None:
+        """Gives a file that is never written again, or those of a folder, a second name; else copies it."""
+        to.path(key).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(self.path(key), to.path(key))
+        except OSError:
+            copy = shutil.copytree if self.path(key).is_dir() else shutil.copyfile
+            copy(self.path(key), to.path(key))
+
     def unsynced(self, key: str) -> list[Path]:
         """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
         path = self.path(key)

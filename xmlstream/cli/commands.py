@@ -17,12 +17,15 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
+from xmlstream.cli.change_command import change
 from xmlstream.cli.checkpoint_command import checkpoint
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
+from xmlstream.cli.say_command import close_for, leave_out
+from xmlstream.cli.so_far_command import so_far
 from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
@@ -150,14 +153,22 @@ def _code(error: XmlStreamError) -> int:
 
 
 def cat(
-    output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")],
-    as_of: Annotated[int | None, option("SLICE", "Print it as it stood after this slice.", "--as-of")] = None,
+    outputs: Annotated[
+        list[str],
+        argument(
+            "OUT…",
+            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
+        ),
+    ],
+    as_of: Annotated[
+        int | None, option("SLICE", "Print the last of them as it stood after this slice.", "--as-of")
+    ] = None,
 ) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    concatenate(output, out, as_of)
+    concatenate(outputs[-1], out, outputs[:-1], as_of)
     out.flush()
 
 
@@ -252,6 +263,7 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
         cat: "xmlstream cat hottest",
         wait: "xmlstream wait hottest --where hour=5 --timeout 10m",
+        change: "xmlstream change data/warehouse.sql -D SENSORS=data --checkpoint state",
     },
     "Queries and streams to try": {
         example: "xmlstream example",
@@ -260,6 +272,9 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
     "Live": {
         receive: "xmlstream receive tcp://localhost:9000 --into feed --row-tag tempdata",
         monitor: "xmlstream monitor --checkpoint state",
+        close_for: "xmlstream say state sensor2 '<*, [13,20], *, *>'",
+        leave_out: "xmlstream leave-out state sensor2",
+        so_far: "xmlstream so-far state --where 'hour = 17'",
         checkpoint: "xmlstream checkpoint state --verify",
     },
     "Besides": {
@@ -275,4 +290,5 @@ for _group, _commands in IN_ORDER_OF_USE.items():
         if isinstance(_command, typer.Typer):
             app.add_typer(_command, name="generate", rich_help_panel=_group, epilog=_example)
         else:
-            app.command(cls=Command, rich_help_panel=_group, epilog=_example)(_command)
+            name = _example.split()[1]
+            app.command(name, cls=Command, rich_help_panel=_group, epilog=_example)(_command)

@@ -67,6 +67,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option("DIR", "Directory for the working copy of a checkpoint at s3://…; else a temporary one.", group=_INPUT),
     ] = None,
+    continues: Annotated[
+        str | None,
+        option(
+            "OUT",
+            "Output of an earlier query: what it has closed is final; the result goes on from there.",
+            group=_INPUT,
+        ),
+    ] = None,
     keep_open: Annotated[
         bool, flag("The end of the input does not close the query: a later run resumes.", "--keep-open", group=_INPUT)
     ] = False,
@@ -75,6 +83,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         flag(
             "Accept that inputs or outputs have moved, or that published documents are gone.", "--moved", group=_INPUT
         ),
+    ] = False,
+    change: Annotated[
+        bool, flag("Go on with the state of another query, as far as its plan allows.", "--change", group=_INPUT)
+    ] = False,
+    undo: Annotated[
+        bool, flag("Return to the query before --change, if no slice was committed since.", "--undo", group=_INPUT)
     ] = False,
     allow_unsafe: Annotated[
         bool, flag("With --follow, also run a query that waits or grows for ever.", "--allow-unsafe", group=_SAFETY)
@@ -148,6 +162,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "metrics": metrics,
                 "overwrite": overwrite,
                 "moved": moved,
+                "change": change,
+                "undo": undo,
                 "trigger": trigger,
                 "purge_after": purge_after,
                 "warn_after": warn_after,
@@ -161,6 +177,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "engine": engine,
             },
             as_written=as_written,
+            continues=continues,
             monitor=monitor,
         )
     except XmlStreamError:
@@ -240,11 +257,18 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, kee
 
 
 def _run(
-    script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool, monitor: str | None
+    script: Any,
+    settings: dict[str, Any],
+    environment: dict[str, Any],
+    *,
+    as_written: bool,
+    continues: str | None,
+    monitor: str | None,
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import Environment, run_script
     from xmlstream.monitor.monitor import Monitor
+    from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.runtime.watching import reporting_failure
 
@@ -258,7 +282,8 @@ def _run(
                     console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
                 stack.enter_context(reporting_failure(watcher))
                 run_settings = Settings(**settings, watcher=watcher)
-                summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
+                where = Environment(**environment)
+                summary = run_script(script, run_settings, where, console, as_written=as_written, continues=continues)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
             before = "the end of the input" if interrupted.code else "the first slice"
@@ -272,6 +297,7 @@ def _run(
             line = (
                 f"done: {summary.counts} in {seconds_since_start():.1f} s"
                 + ("" if summary.closed else "; the query is open")
+                + (f"; {counted(summary.left_out, 'tuple')} left out, final before" if summary.left_out else "")
                 + ("" if summary.exact else "; the result is not exact: overdue tuples were purged")
             )
         console.print(Text(line), highlight=False, soft_wrap=True)

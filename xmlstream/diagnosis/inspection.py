@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -40,6 +40,8 @@ _MANY = 1000
 
 _LONG_AGO = Since(-1, 0)
 
+_Read = TypeVar("_Read")
+
 
 def nobody(expression: str, *_: object) -> None:
     """Computes no expression: the default if there is no Spark session."""
@@ -60,11 +62,15 @@ def inspect(
         UsageError: No result has all attributes of the key, or a pattern is invalid.
     """
     root = plan_of(checkpoint)
+    return as_of_last_commit(lambda: _Inspection(checkpoint, root, functions).report(key))
+
+
+def as_of_last_commit(read: Callable[[], _Read]) -> _Read:
+    """Reads a checkpoint as of its last commit: again if the query has continued, and removed what was read."""
     for left in range(_TRIES, -1, -1):
         try:
-            return _Inspection(checkpoint, root, functions).report(key)
+            return read()
         except (OSError, pa.ArrowException, StateError):
-            # The query has continued, and removed files that it no longer needs.
             if not left:
                 raise
             time.sleep(0.05)

@@ -190,7 +190,7 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
 
 
 def _waits(waits: Waits, now: datetime) -> Iterator[str]:
-    what = _number(waits.count, waits.what)
+    what = in_numbers(waits.count, waits.what)
     verb = "waits" if waits.count == 1 else "wait"
     held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for later tuples"
     since = f", {'the oldest ' if waits.count > 1 else ''}since {_when(waits.since, now)}" if waits.since else ""
@@ -203,7 +203,7 @@ def _waits(waits: Waits, now: datetime) -> Iterator[str]:
         yield f"  and {waits.count - len(waits.examples):,} more"
 
 
-def _number(count: int, what: str) -> str:
+def in_numbers(count: int, what: str) -> str:
     """A number with its noun; the noun is given in the plural."""
     first, space, rest = what.partition(" ")
     if first.endswith("s"):

@@ -13,7 +13,10 @@
     staged/           tuples of the current slice
     streams/          for each stream of Spark's, its batches that were not read yet, the number of the last one, and
                       Spark's own record of it (`xmlstream.sources.xml.spark.spool`)
+    before/           the files of the query before a change, until the next slice is committed
+                      (`xmlstream.runtime.changed_checkpoint`)
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
+    declared/         punctuations that somebody has declared for a source (`xmlstream.runtime.declared`)
 
 A slice and all that it wrote count from the moment its record is in the commit log, and not before. A record is one
 sealed JSON object, which is created whole. It names all files that count, with their checksums. A record contains only
@@ -55,6 +58,7 @@ from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
+from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
 from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.silent_schemes import SourceRecord
@@ -100,9 +104,10 @@ class Commit(Record):
         published: The seal of the list of published documents.
         documents: The seals of the document logs.
         remote: What it names in an object store.
+        declared: The punctuations that it has taken in beside those of the input (`xmlstream.runtime.declared`).
     """
 
-    sparse = ("remote",)
+    sparse = ("remote", "declared")
 
     slice: int
     end: Mapping[str, Any] = field(default_factory=dict)
@@ -116,6 +121,7 @@ class Commit(Record):
     published: str = EMPTY_SEAL
     documents: Mapping[str, str] = field(default_factory=dict)
     remote: Remote | None = None
+    declared: tuple[Declared, ...] = ()
 
     def state(self, name: str) -> OperatorRecord:
         """The recorded state of a source or an operator; an empty one if there is none."""
@@ -227,7 +233,7 @@ def made_whole(records: Sequence[Commit]) -> Commit | None:
             for set_name, added in record.state(name).sets.items():
                 sets.setdefault(set_name, []).extend(added)
         whole[name] = replace(state, sets=sets)
-    return replace(records[-1], operators=whole)
+    return replace(records[-1], operators=whole, declared=tuple(each for one in records for each in one.declared))
 
 
 class Document(NamedTuple):
@@ -320,9 +326,8 @@ class Mirror:
         """Ends the run, which may have noted its end in the directory."""
 
 
-_BESIDE = ("staged/", "work/", "before-", ".")
-"""How the keys of files in a checkpoint begin that no run needs: what is staged, spilled, kept from before, unfinished.
-"""
+_BESIDE = ("staged/", "work/", "before", "changing/", ".")
+"""How the keys of files in a checkpoint begin from which no run goes on: staged, spilled, of before, unfinished ones."""
 
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
@@ -339,6 +344,9 @@ LETTERS = "_dead_letters"
 _STAGE = "staged"
 PUBLISHED = "published.jsonl"
 """Key of the list of published documents, except those in the last records."""
+
+FORMER = "before"
+"""The folder with the files of the query before the last change, until a slice is committed."""
 
 
 class Checkpoint:
@@ -421,6 +429,8 @@ class Checkpoint:
             kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
             self.mirror.create(self.mirror.secure(made, {PUBLISHED: made.published, **seals}, kept, paths))
             self.store.delete(*superseded)
+            if self.store.has(FORMER):
+                self.store.delete(f"{FORMER}/")
             self.planned.note(record.slice, record.end, committed=True)
             self._unlisted = [*([] if record.whole else self._unlisted), *listings(record.outputs)]
 
@@ -432,9 +442,8 @@ class Checkpoint:
             self._has_ended = True
 
     def note_plan(self, plan: Mapping[str, object]) -> None:
-        """Keeps the plan that this run is about to run, as JSON, and the version that runs it."""
-        noted = {"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan}
-        self.store.replace(PLAN_FILE, sealed(noted))
+        """Keeps the plan that this run is about to run, as JSON."""
+        self.store.replace(PLAN_FILE, sealed_plan(plan))
         self.mirror.note()
 
     def clear_stage(self) -> None:
@@ -479,6 +488,11 @@ class Checkpoint:
     def _document_files(self) -> list[str]:
         folders = [name for name in self.store.names(DOCUMENTS) if name.endswith("/")]
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
+
+
+def sealed_plan(plan: Mapping[str, object]) -> list[bytes]:
+    """The content of the file with a plan, which also has the version of xmlstream that runs it."""
+    return sealed({"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan})
 
 
 def listings(outputs: Sequence[Draft | None]) -> list[Document]:

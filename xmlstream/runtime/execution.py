@@ -36,8 +36,9 @@ from xmlstream.punct_ns.errors import original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
+from xmlstream.runtime.declared import Declared, DeclaredNotes
 from xmlstream.runtime.in_step import InStep
-from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
+from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.query_clocks import Clocks
@@ -46,7 +47,7 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
-from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 
@@ -214,7 +215,11 @@ class Execution:
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        self._inputs = SourceInputs(engine, self._states.items(), self._names, checkpoint.noted, dead_letters)
+        self._notes = DeclaredNotes(checkpoint.store)
+        self._notes.forget(last.declared)
+        self._declared = last.declared
+        of_them = self._names, checkpoint.noted, dead_letters, self._declared
+        self._inputs = SourceInputs(engine, self._states.items(), *of_them)
         self.in_step = InStep(root, self._inputs.reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
@@ -229,7 +234,11 @@ class Execution:
         clocks.wait(self._states)
 
     def process_ranges(
-        self, slice_id: int, end: Mapping[str, Any], staged: Callable[[], Sequence[StagedRange]]
+        self,
+        slice_id: int,
+        end: Mapping[str, Any],
+        staged: Callable[[], Sequence[StagedRange]],
+        declared: Sequence[Declared] = (),
     ) -> None:
         """Processes a slice: parse and stage, by `staged`; walk; commit. A slice that is committed is passed over.
 
@@ -237,6 +246,7 @@ class Execution:
             slice_id: The number of the slice.
             end: How far it reads each source.
             staged: Returns its staged ranges.
+            declared: The punctuations that were declared for sources, behind what the slice reads.
         """
         with self._busy:
             if self._ending:
@@ -245,7 +255,7 @@ class Execution:
                 return
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, end, staged(), started)
+                self._slice(slice_id, end, staged(), started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -259,14 +269,21 @@ class Execution:
         with self._busy:
             self._states.settle()
 
-    def _slice(self, slice_id: int, end: Mapping[str, Any], ranges: Sequence[StagedRange], started: float) -> None:
+    def _slice(
+        self,
+        slice_id: int,
+        end: Mapping[str, Any],
+        ranges: Sequence[StagedRange],
+        started: float,
+        declared: Sequence[Declared],
+    ) -> None:
         # The query's time does not go back if the machine's clock is set back.
         now = max(self.clock(), self._time)
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, end)
         self._number = slice_id
-        came = self._inputs.begin(slice_id, ranges)
+        came = self._inputs.begin(slice_id, ranges, declared)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
             self._states.end(self._inputs.closings())
@@ -307,6 +324,8 @@ class Execution:
         active = last_activity(self._last_activity, operators, sources, (slice_id, now))
         states = self._states.record(whole)
         record = Commit(slice_id, end, now, whole, states, tuple(drafts), report, noticed.record(), active)
+        self._declared = (*self._declared, *declared)
+        record = replace(record, declared=self._declared if whole else tuple(declared))
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
@@ -376,9 +395,10 @@ class Execution:
         """The findings of this slice, by source and operator."""
         found = self._inputs.found()
         for node, state in self._states.items():
-            if node not in self._inputs and (state.set_aside or state.overdue):
-                aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue}
-                found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
+            aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue, TOO_FEW: len(state.short)}
+            if node not in self._inputs and any(aside.values()):
+                counts = {kind: count for kind, count in aside.items() if count}
+                found[self._names[node]] = Findings(aside=counts, short=few_names(state.short))
         return found
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
@@ -401,6 +421,7 @@ class Execution:
 
     def _committed(self, record: Commit) -> None:
         self.committed, self.closed = record.slice, record.report.closed
+        self._notes.forget(record.declared)
         for sink, draft in zip(self._sinks, record.outputs, strict=True):
             sink.publish(draft)
         self._states.retain(record.operators)

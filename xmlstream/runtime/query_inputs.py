@@ -25,6 +25,7 @@ from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, XmlStreamError
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.local_paths import absolute, split_glob
@@ -142,6 +143,7 @@ class SourceInputs:
         names: Mapping[Node, str],
         documents: Store,
         dead_letters: LocalPlace,
+        declared: Sequence[Declared] = (),
     ) -> None:
         """Restore the inputs from their states.
 
@@ -151,6 +153,7 @@ class SourceInputs:
             names: The names of the nodes.
             documents: Where tasks find the names of the restricted attributes, in a folder for each source.
             dead_letters: Directory for items that are set aside.
+            declared: The punctuations that were declared up to now.
         """
         self._streams: dict[Node, SourceInput] = {}
         self._static: dict[Node, StaticInput] = {}
@@ -159,7 +162,8 @@ class SourceInputs:
         for node, state in states:
             if isinstance(scan := node.operator, Scan):
                 name = names[node]
-                self._streams[node] = SourceInput(engine, scan, state, dead_letters, name, documents.below(name))
+                of_it = documents.below(name), declared
+                self._streams[node] = SourceInput(engine, scan, state, dead_letters, name, *of_it)
                 if scan.options.partition_of:
                     self._partitions.setdefault(scan.options.partition_of, []).append(node)
             elif isinstance(node.operator, Static):
@@ -170,10 +174,12 @@ class SourceInputs:
     def __contains__(self, node: Node) -> bool:
         return node in self._all
 
-    def begin(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
+    def begin(
+        self, slice_id: int, ranges: Sequence[StagedRange], declared: Sequence[Declared] = ()
+    ) -> dict[Node, Slice]:
         """The slices of all inputs, or their first parts. Raises the same errors as `SourceInput.slice`."""
         came = {
-            node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
+            node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]], declared)
             for node, source in self._streams.items()
         }
         return {**self._with_shared(came), **{node: source.slice() for node, source in self._static.items()}}

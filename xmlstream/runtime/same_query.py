@@ -39,6 +39,14 @@ _SHOWN = 3
 """The most differences that an error names."""
 
 
+OWN = "give this query a checkpoint of its own"
+"""What can be done with any other query."""
+
+
+class OtherQuery(StateError):
+    """A checkpoint belongs to another query, whose state this one may perhaps take over."""
+
+
 def is_begun(place: Place) -> bool:
     """Whether a query has begun with the checkpoint at this place."""
     store = store_at(place)
@@ -117,20 +125,45 @@ class SameQuery:
             self._mine = replace(self._mine, id=QueryRecord.of(self._store).id or self._mine.id)
         self._write()
 
+    @property
+    def record(self) -> QueryRecord:
+        """The record of this query."""
+        return self._mine
+
+    def going_on(self, identity: str, since: Mapping[int, int]) -> QueryRecord:
+        """The record of this query once it goes on from another one; `since` has the slices of outputs that stay."""
+        outputs = tuple(replace(output, since=since.get(i, 0)) for i, output in enumerate(self._mine.outputs))
+        return replace(self._mine, id=identity or self._mine.id, outputs=outputs)
+
+    def is_that_of(self, found: QueryRecord, *, moved: bool) -> bool:
+        """Whether a record is of this query; with `moved`, places of inputs and outputs may differ."""
+        return not any(_differences(found, self._mine)) and (moved or not any(_moves(found, self._mine)))
+
+    def require_is(self, found: QueryRecord | None) -> None:
+        """Makes sure that this is the query before the last change.
+
+        Raises:
+            StateError: It is another query.
+        """
+        if found is not None and (others := list(_differences(found, self._mine))):
+            what = f"the query before the change in {self._store.where()} is another one: {'; '.join(others[:_SHOWN])}"
+            raise StateError(what, hint="name the query before the change, which --undo returns to")
+
     def require(self, *, moved: bool) -> None:
         """Makes sure that the checkpoint belongs to this query.
 
         Raises:
-            StateError: The checkpoint belongs to another query, has another format or is damaged; or inputs or outputs
-                lie in other places than before, and `moved` is not set.
+            OtherQuery: The checkpoint belongs to another query.
+            StateError: It has another format or is damaged; or inputs or outputs lie in other places than before, and
+                `moved` is not set.
         """
         found = QueryRecord.of(self._store)
         checkpoint = self._store.where()
         if others := list(_differences(found, self._mine)):
             rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-            raise StateError(
+            raise OtherQuery(
                 f"the checkpoint {checkpoint} belongs to another query: {'; '.join(others[:_SHOWN])}{rest}",
-                hint="give this query a checkpoint of its own",
+                hint=OWN,
             )
         if (elsewhere := list(_moves(found, self._mine))) and not moved:
             raise StateError(
@@ -184,13 +217,13 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     path = None
     match node.operator:
         case Scan(options=options):
-            path = None if isinstance(node.operator, StreamScan) else _canonical(options.path)
+            path = None if isinstance(node.operator, StreamScan) else compared_path(options.path)
             # The schema contains these options.
             known = {**operator, **operator["options"]}
             operator = {name: value for name, value in known.items() if name not in _OTHERWISE}
         case Static(options=given):
             path = dict(given).get("path")
-            path = path and _canonical(path)
+            path = path and compared_path(path)
             operator = {"": "Static", "format": operator["format"], "frame": operator["frame"]}
             operator |= {name: text for name, text in given if name != "path"}
         case Results():
@@ -201,7 +234,7 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
 _OTHERWISE = {"", "name", "options", "path", "schema", "domains", "frame", "view", "replays"}
 
 
-def _canonical(path: str) -> str:
+def compared_path(path: str) -> str:
     """A path in a form that can be compared: absolute, with links resolved."""
     return shown(path) if "://" in path else os.path.realpath(local_path(path))
 

@@ -25,6 +25,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint import Checkpoint, Commit
+from xmlstream.runtime.declared import Declared, DeclaredNotes
 from xmlstream.runtime.execution import QueryStopped
 from xmlstream.runtime.feeds import Feeds
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -44,8 +45,8 @@ STOP_SECONDS = 60.0
 """The longest time to wait for the end of a slice when a query is stopped."""
 
 
-Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]]], None]
-"""Processes a slice: its number, how far it reads each source, and what returns its staged ranges."""
+Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]], Sequence[Declared]], None]
+"""Processes a slice: its number, how far it reads each source, what returns its staged ranges, what is declared."""
 
 
 Progress: TypeAlias = dict[str, Any]
@@ -67,11 +68,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A slice that was planned: where it ends, and its tasks, which are being staged."""
+    """A slice that was planned: where it ends, its tasks, which are being staged, and the declared punctuations."""
 
     number: int
     end: Json
     staged: Staged
+    declared: Sequence[Declared]
 
 
 class SliceLoop:
@@ -107,6 +109,8 @@ class SliceLoop:
         self._stopping, self._busy_until = threading.Event(), time.monotonic()
         self._has_clock = any(source.clock is not None for source in reader.sources)
         self.idles, self.is_busy = 0, False
+        self._notes, self._planned = DeclaredNotes(checkpoint.store), set[str]()
+        self._settled: Sequence[Declared] | None = None
 
     def stop(self) -> None:
         """Has the loop end before the next slice begins."""
@@ -130,6 +134,7 @@ class SliceLoop:
         last, planned = self._checkpoint.latest, None
         number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
         if not self._pace.follows:
+            self._settled = self._notes.waiting()
             self._reader.settle(at)
         were_over = self.feeds.are_over()
         while not self.is_stopping:
@@ -155,12 +160,18 @@ class SliceLoop:
                 self._pause()
 
     def _next(self, number: int, at: Json) -> _Planned | None:
-        """The next slice, which is being staged; None if there is no input for it."""
+        """The next slice, which is being staged; None if there is no input for it, and nothing was declared."""
         self._checkpoint.require_in_place()  # the search notes what it finds there
-        if (end := self._reader.end(at)) == at:
+        # The notes first: what was declared stands behind all input that was there by then.
+        waiting = self._notes.waiting() if self._settled is None else self._settled
+        end = self._reader.end(at)
+        taken = [each for each in waiting if each.key not in self._planned and self._reader.has_all(each.source)]
+        if end == at and not taken:
             return None
         self._clear(number)
-        return _Planned(number, end, self._stager.begin(self._reader.tasks(at, end), self._folder(number)))
+        staged = self._stager.begin(self._reader.tasks(at, end), self._folder(number))
+        self._planned.update(each.key for each in taken)
+        return _Planned(number, end, staged, taken)
 
     def _drive(self, slice_: _Planned) -> _Planned | None:
         """Computes a slice that was logged; returns the next one if it was planned meanwhile."""
@@ -172,7 +183,7 @@ class SliceLoop:
             return ranges
 
         self.is_busy = True
-        self._process(slice_.number, slice_.end, staged)
+        self._process(slice_.number, slice_.end, staged, slice_.declared)
         self.is_busy, self._busy_until = False, time.monotonic()
         self._clear(slice_.number)
         return ahead[0] if ahead else None

@@ -41,10 +41,11 @@ from xmlstream.punct_ns.grammar import MEND
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
-from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation import Punctuation, listed
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.runtime.declared import Declared, declared_of
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,
@@ -189,6 +190,7 @@ class SourceInput:
         dead_letters: LocalPlace,
         plan_name: str,
         documents: Place | None = None,
+        declared: Sequence[Declared] = (),
     ) -> None:
         """Restore the source from its state.
 
@@ -199,6 +201,7 @@ class SourceInput:
             dead_letters: Directory for items that are set aside.
             plan_name: Name of the source in the plan; the files of its dead letters begin with it.
             documents: Directory in which tasks find the names of the restricted attributes.
+            declared: The punctuations that were declared up to now, of all sources.
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
@@ -207,6 +210,8 @@ class SourceInput:
         self._schema = scan.options.schema
         self._closed, self._state = state.from_source("added"), state
         self._pieces: list[StagedRange] = []
+        self._added: list[Punctuation] = []
+        self._declared: Sequence[Declared] = declared
         self._letters: list[DeadLetter] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
@@ -227,8 +232,10 @@ class SourceInput:
         """Whether the source has closed all tuples."""
         return self._closed.lasting.is_all
 
-    def slice(self, slice_id: int, ranges: Sequence[StagedRange]) -> Slice:
+    def slice(self, slice_id: int, ranges: Sequence[StagedRange], declared: Sequence[Declared] = ()) -> Slice:
         """The slice of these ranges; if a tuple begins the next life of a key, only the part before that tuple.
+
+        Declared punctuations stand behind the ranges.
 
         Raises:
             MalformedInput: An item cannot be read and the source's mode is FAILFAST, or a document is not well-formed.
@@ -238,6 +245,7 @@ class SourceInput:
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
         in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
         self._slice, self._pieces, self._is_judged = slice_id, in_order, False
+        self._added, self._declared = declared_of(declared, self._plan_name, self._schema), [*self._declared, *declared]
         self._letters.clear()
         self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
         self._unread = sum(one.kind != "ungrammatical" for r in ranges for one in r.bad)
@@ -277,6 +285,10 @@ class SourceInput:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
+            new += self._closed.absorb(self._added)
+            self._note_restricted({self._schema[i].name for p in self._added for i in p.restricted})
+            places = [self._schema.index(key) for key in self._options.partitioned_by]
+            shared += (p for p in self._added if places and all(listed(p.patterns[i]) for i in places))
             write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
         aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
         self.findings = self._noticed + Findings(aside=aside)
@@ -330,9 +342,11 @@ class SourceInput:
 
     @property
     def _mend(self) -> str:
+        mine = [each for each in self._declared if each.source == self._plan_name]
+        mend = MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
         if not (keys := self._options.partitioned_by):
-            return MEND
-        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {MEND}"
+            return mend
+        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {mend}"
 
     def _grammatical(self, piece: StagedRange) -> StagedRange:
         """The range without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
 
@@ -235,19 +236,18 @@ def size(name: str, given: str) -> int:
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 def seconds(name: str, given: str) -> float:
     """Parses a duration with its unit, into seconds.
 
-    >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "0s")
-    (600.0, 0.0)
+    >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "1 hour 30 minutes"), seconds("rest", "PT0.5S")
+    (600.0, 5400.0, 0.5)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhd])\s*", given, re.IGNORECASE | re.ASCII)
-    if not match:
-        raise UsageError(f"{name} '{given}' is not a span of time", hint="write a number with a unit: 30s, 10m, 2h")
-    return float(match[1]) * _SECONDS[match[2].lower()]
+    length = Duration.of_words(given)
+    if length is None or length.months:
+        raise UsageError(
+            f"{name} '{given}' is not a span of time", hint="write a number with a unit: 30s, 10m, 2 hours"
+        )
+    return length.span.total_seconds()
 
 
 def rate(name: str, given: str) -> float:

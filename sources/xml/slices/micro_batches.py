@@ -176,6 +176,11 @@ class MicroBatches:
             self._planned = self._planned[0], told, self._planned[2]
         return told
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the slice that was planned last reads everything that was there when it was planned."""
+        return self._has_all
+
     def _look(self, start: Offset) -> Tail[int]:
         """Returns the present size of each document from an offset on, and records the time."""
         self._looked = datetime.now(UTC)

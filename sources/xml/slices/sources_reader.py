@@ -100,6 +100,11 @@ class SourcesReader:
         ahead = set(self._ahead(behind))
         return [0 if some <= ahead else budget for some, budget in zip(streams, budgets, strict=True)]
 
+    def has_all(self, stream: str) -> bool:
+        """Whether the slice that was planned last reads all of a stream that was there; True for unknown streams."""
+        pairs = zip(self.sources, self._slicings, strict=True)
+        return all(each.has_all for source, each in pairs if stream in {one.name for one in source.streams})
+
     def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[ReadTask]:
         """Returns the tasks of a slice, of all sources; raises the same errors as `end`."""
         ends = zip(self._slicings, self._offsets(start), self._offsets(end), strict=True)

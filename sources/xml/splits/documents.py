@@ -25,7 +25,7 @@ import pyarrow as pa
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
 from xmlstream.sources.places import Document, DocumentStatus, is_glob, place_of
-from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments, Row
 
@@ -191,8 +191,8 @@ class Documents:
         if options.is_merged:
             what = f"documents 'merge' of {options.where} needs a query; this command reads one stream"
             raise UsageError(what, hint="read it with `xmlstream run`")
-        if options.structural and not self.single:
-            raise structure_of_many()
+        if not self.single:
+            options.require_more()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
         self.known: Tail[Document] = Tail([Document.at(options.path)] if self.single else [])

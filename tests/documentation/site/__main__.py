@@ -50,6 +50,7 @@ NAVIGATION = {
         "xmlstream/manual/spark_jobs.md",
         "xmlstream/manual/sinks.md",
         "xmlstream/manual/operations.md",
+        "xmlstream/manual/changing.md",
         "xmlstream/manual/clusters.md",
         "xmlstream/manual/checkpoints.md",
         "sources/README.md",

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from xmlstream.runtime.checkpoint import Checkpoint, Commit
+from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.slice_loop import Pace, SliceLoop
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -53,7 +54,7 @@ class Listed:
         self.stager = LocalStager(sources, cores, worth=0.0)
         self.loop = SliceLoop(self.reader, self.stager, self.checkpoint, self.process, pace)
 
-    def process(self, number: int, end: Json, staged: Staged) -> None:
+    def process(self, number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         """What an execution does, as far as it matters here: reads, commits, clears the stage."""
         self.slices[number] = [
             row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
@@ -71,10 +72,10 @@ def main(home: str, point: str, slice_: str) -> None:
     run = Listed(Path(home), "a.xml", "b.xml")
     process = run.process
 
-    def dying(number: int, end: Json, staged: Staged) -> None:
+    def dying(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         if point == "begun" and number == int(slice_):
             os.kill(os.getpid(), signal.SIGKILL)
-        process(number, end, staged)
+        process(number, end, staged, declared)
         if point == "computed" and number == int(slice_):
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from tests.xmlstream.runtime.loop_run import ROOT, Listed, Staged, rows
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.execution import QueryStopped
 from xmlstream.runtime.slice_loop import Pace, RunningQuery
 from xmlstream.sources.xml.slices.sources_reader import Json
@@ -56,9 +57,9 @@ def test_all_input_comes_in_slices_of_which_each_is_noted_before_and_after(home:
     run = Listed(home, "a.xml", "b.xml")
     process, before = run.process, []
 
-    def looking(number: int, end: Json, staged: Staged) -> None:
+    def looking(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         before.append(noted(home))
-        process(number, end, staged)
+        process(number, end, staged, declared)
 
     run.loop._process = looking
     assert sorted(run.run()) == [*range(1200)]
@@ -95,8 +96,8 @@ def test_with_processes_the_next_slice_is_staged_ahead_and_slices_are_the_same(h
     run = Listed(home, "a.xml", "b.xml", cores=2)
     process, was_ahead = run.process, []
 
-    def slow(number: int, end: Json, staged: Staged) -> None:
-        process(number, end, staged)
+    def slow(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
+        process(number, end, staged, declared)
         until(lambda: run.stager.works_ahead)
         if number == 1:
             until(lambda: bool(list((home / "checkpoint" / "staged" / "0").glob("tuples-*.parquet"))))
@@ -113,11 +114,11 @@ def test_what_was_staged_ahead_of_a_slice_that_fails_is_removed(home: Path) -> N
     run = Listed(home, "a.xml", "b.xml", cores=2)
     process = run.process
 
-    def failing(number: int, end: Json, staged: Staged) -> None:
+    def failing(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         until(lambda: number == 0 or run.stager.works_ahead)
         if number == 2:
             raise RuntimeError("disk full")
-        process(number, end, staged)
+        process(number, end, staged, declared)
         until(lambda: run.stager.works_ahead)
 
     run.loop._process = failing
@@ -158,9 +159,9 @@ def test_with_a_trigger_a_slice_begins_at_a_multiple_of_it(tmp_path: Path) -> No
     run = Listed(tmp_path, "a.xml", pace=Pace(follows=True, every=0.25))
     process, began = run.process, []
 
-    def timed(number: int, end: Json, staged: Staged) -> None:
+    def timed(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         began.append(time.time())
-        process(number, end, staged)
+        process(number, end, staged, declared)
 
     run.loop._process = timed
     query = RunningQuery(run.loop, "x").begin()
@@ -185,12 +186,12 @@ def test_stopped_within_a_slice_it_ends_after_that_slice(home: Path) -> None:
     run = Listed(home, "a.xml", "b.xml")
     process, in_slice, go_on = run.process, threading.Event(), threading.Event()
 
-    def waiting(number: int, end: Json, staged: Staged) -> None:
+    def waiting(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         if run.loop.is_stopping:
             raise QueryStopped("the query is being stopped")
         in_slice.set()
         assert go_on.wait(300)
-        process(number, end, staged)
+        process(number, end, staged, declared)
 
     run.loop._process = waiting
     query = RunningQuery(run.loop, "x").begin()
@@ -209,9 +210,9 @@ def test_documents_are_cleaned_once_the_next_slice_begins(tmp_path: Path) -> Non
     run = Listed(tmp_path, "in", cleanSource="delete", maxFilesPerSlice="1")
     process, there = run.process, []
 
-    def looking(number: int, end: Json, staged: Staged) -> None:
+    def looking(number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         there.append(len(list((tmp_path / "in").iterdir())))
-        process(number, end, staged)
+        process(number, end, staged, declared)
 
     run.loop._process = looking
     assert run.run() == [*range(27)]

@@ -44,6 +44,8 @@ _CREATED = {
 }
 """Objects that other engines create: the message and the hint for each."""
 
+_UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
+
 _ELSEWHERE = {
     ("EMIT",): ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
     ("WATERMARK", "FOR"): (
@@ -55,6 +57,11 @@ _ELSEWHERE = {
         "compare with the tuples before: SELECT *, lag(v) OVER (PARTITION BY id ORDER BY ts) AS before FROM s",
     ),
     ("SELECT", "TOP"): ("TOP is not supported", "write SELECT … ORDER BY … LIMIT 3"),
+    ("PRIMARY", "KEY"): ("PRIMARY KEY is not supported", _UNIQUE),
+    ("UNIQUE", "("): ("UNIQUE is not supported", _UNIQUE),
+    ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
+    ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
+    (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
 """Sequences of words in other engines: the message and the hint for each."""

@@ -1,0 +1,189 @@
+"""Declared punctuations: what somebody states in the place of a silent source, such as a dead sensor.
+
+    declared/001764222310123456-9f3c2a.json    a note, sealed: a source, a punctuation, who declared it, when
+
+A note is made by one rename, by any process, while the query runs or not. The loop of a run lists the notes before it
+looks for input, and a slice takes one in once it reads everything of the source that was there then. So a declared
+punctuation stands behind all that had arrived when it was declared: nothing that is kept or waits to be read breaks
+it, and what comes later is treated as `ungrammatical` says, as behind a punctuation that the source has sent itself.
+
+The record of the slice has the note (`Commit.declared`), and counts as for all else: behind it the note is removed, and
+a start removes notes that a record has. So each counts once, whichever process is killed at whatever moment.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from xmlstream.dataclasses import dataclass
+from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.store import LocalPlace, folder_at, sealed, unsealed
+from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
+from xmlstream.punct_ns.pattern import EMPTY
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from xmlstream.runtime.checkpoint import Commit
+
+NOTES = "declared"
+"""The folder of a checkpoint with the notes that no slice has taken in yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Record):
+    """A punctuation of a source that somebody has declared.
+
+    Attributes:
+        key: The name of its note.
+        source: The name of the source in the plan.
+        punctuation: The punctuation, in notation.
+        by: Who has declared it.
+        time: When.
+    """
+
+    key: str
+    source: str
+    punctuation: str
+    by: str
+    time: datetime
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.punctuation}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class DeclaredNotes:
+    """The notes of a checkpoint that wait to be taken in by a slice."""
+
+    def __init__(self, checkpoint: LocalPlace) -> None:
+        self._store = folder_at(checkpoint)
+
+    def waiting(self) -> list[Declared]:
+        """The notes, in the order in which they were made.
+
+        Raises:
+            StateError: A note is damaged.
+        """
+        found = []
+        for name in self._store.names(NOTES):
+            with suppress(FileNotFoundError):  # a run has just taken it in
+                content = unsealed(self._store.read(f"{NOTES}/{name}"))
+                if content is None:
+                    raise self._store.damaged(f"{NOTES}/{name}")
+                found.append(Declared.from_json(content))
+        return found
+
+    def add(self, declared: Declared) -> None:
+        """Makes a note, durably."""
+        self._store.replace(f"{NOTES}/{declared.key}", sealed(declared.json()))
+
+    def forget(self, declared: Iterable[Declared]) -> None:
+        """Removes the notes that a commit has."""
+        self._store.delete(*(f"{NOTES}/{each.key}" for each in declared))
+
+
+def declare(
+    checkpoint: LocalPlace,
+    root: Node,
+    last: Commit | None,
+    source: str,
+    punctuation: str | None = None,
+    where: str | None = None,
+    by: str | None = None,
+) -> list[Declared]:
+    """Declares that a source sends no more of some tuples, by default of any; returns the notes that were made.
+
+    Args:
+        checkpoint: The directory of the checkpoint.
+        root: The plan that runs.
+        last: The record of its last commit, made whole; None before the first.
+        source: The name of the source.
+        punctuation: The punctuation that matches these tuples, in notation.
+        where: A condition that is true for them, such as `hour <= 20`.
+        by: Who declares it; None for the user of this process.
+
+    Raises:
+        UsageError: There is no such source, or its punctuation cannot be read, or matches nothing.
+        StateError: The query is closed.
+    """
+    store = folder_at(checkpoint)
+    # All are read before one is noted.
+    made = [
+        (name, each)
+        for name, node in _scans(root, source).items()
+        for each in _punctuations(punctuation, where, node.schema, name)
+    ]
+    if last is not None and last.report.closed:
+        raise StateError(
+            f"the query of checkpoint {store.where()} is closed: its input has ended for good",
+            hint="there is nothing left to close",
+        )
+    now = datetime.now(UTC)
+    who = by or signature()
+    notes = [
+        Declared(f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json", name, str(each), who, now)
+        for name, each in made
+    ]
+    for note in notes:
+        DeclaredNotes(store).add(note)
+    return notes
+
+
+def signature() -> str:
+    """The user of this process and its machine, as `ann@example`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # the user of a container may have no name
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _scans(root: Node, source: str) -> dict[str, Node]:
+    """The scans of a source by their names in the plan: that of this name, or all of a table of this name."""
+    scans = {name: node for node, name in names(root).items() if isinstance(node.operator, Scan)}
+    if alike := {name: node for name, node in scans.items() if _label(node) == source.lower()}:
+        return alike
+    if alike := {name: node for name, node in scans.items() if name.lower() == source.lower()}:
+        return alike
+    raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}")
+
+
+def _label(scan: Node) -> str:
+    assert isinstance(scan.operator, Scan)
+    return scan.operator.name.lower()
+
+
+def _punctuations(text: str | None, where: str | None, schema: Schema, source: str) -> Sequence[Punctuation]:
+    """The punctuations over a source's schema that match what a text in notation or a condition says."""
+    hint = f"{source} has the attributes {', '.join(f'{a.name} {a.domain.type}' for a in schema)}"
+    if where is not None:
+        from xmlstream.operators.expressions.predicate_domain import included
+
+        if not (found := included(where, schema)):
+            what = f"no punctuation follows from '{where}'"
+            raise UsageError(what, hint=f"compare attributes with constants, such as hour <= 20; {hint}")
+        return found
+    if text is None:
+        return [Punctuation.all(schema)]
+    try:
+        made = Punctuation.parse(text, schema)
+    except NotationError as error:
+        raise UsageError(error.what, hint=hint) from None
+    if made.lifespan is not None:
+        raise UsageError("a declared punctuation holds for ever", hint=f"leave out '{made.lifespan}'")
+    if EMPTY in made.patterns:
+        raise UsageError(f"{made} matches no tuple of {source}", hint=hint)
+    return [made]
+
+
+def declared_of(declared: Sequence[Declared], source: str, schema: Schema) -> list[Punctuation]:
+    """The declared punctuations of a source."""
+    return [Punctuation.parse(each.punctuation, schema) for each in declared if each.source == source]
