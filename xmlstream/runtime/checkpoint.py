@@ -327,7 +327,7 @@ class Mirror:
 
 
 _BESIDE = ("staged/", "work/", "before", "changing/", ".")
-"""How the keys of files in a checkpoint begin from which no run goes on: staged, spilled, of before, unfinished ones."""
+"""How the keys of files in a checkpoint begin from which no run goes on: staged, spilled, of before, unfinished."""
 
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""

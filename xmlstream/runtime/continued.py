@@ -29,7 +29,7 @@ from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
-from xmlstream.operators.storage.store import store_at, unsealed
+from xmlstream.operators.storage.store import folder_at
 from xmlstream.plan.nodes import Node, Results, names, results
 from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.notation import format_pattern
@@ -38,7 +38,7 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema, leaves
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS, punctuation_from_texts
-from xmlstream.runtime.same_query import QUERY, QueryRecord
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sink.closed_table import punctuations_in
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
@@ -87,9 +87,9 @@ def continuing(root: Node, continues: str | Path | None, checkpoint: str | Path 
 
 def _recorded(checkpoint: str | Path | None, schema: Schema) -> HandOver | None:
     """What a query with this result has left out since its first start; None if its checkpoint has no such query."""
-    with suppress(OSError):
-        found = None if checkpoint is None else unsealed(store_at(str(checkpoint)).read(QUERY))
-        for part in QueryRecord.from_json(found).plan if found else ():
+    # A start refuses what is damaged; there may be nothing yet.
+    with suppress(OSError, StateError):
+        for part in QueryRecord.of(folder_at(str(checkpoint))).plan if checkpoint is not None else ():
             match part.operator:
                 case {"": "HandOver", "closed": closed, "of": of} if of:
                     is_same = tuple(column[0] for column in part.schema) == schema.names
