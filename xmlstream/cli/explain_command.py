@@ -207,10 +207,9 @@ class _Computed:
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
         from xmlstream.operators.in_process.expressions import is_proven
-        from xmlstream.operators.storage.store import unseal
-        from xmlstream.runtime.same_query import QUERY
+        from xmlstream.runtime.same_query import QueryRecord
 
-        zone = unseal(self._checkpoint, QUERY)["timeZone"]
+        zone = QueryRecord.of(self._checkpoint).timeZone
         name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
         if name not in self._engines:
             self._engines[name] = _engine(name, zone)

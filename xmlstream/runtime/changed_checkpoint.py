@@ -41,8 +41,19 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, FORMER, PUBLISHED, Checkpoint, Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint import (
+    DOCUMENTS,
+    ENDED,
+    FORMER,
+    PUBLISHED,
+    Checkpoint,
+    Commit,
+    CommitLog,
+    made_whole,
+    sealed_plan,
+)
 from xmlstream.runtime.merged_documents import spread
+from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.plan_comparison import Names, Taken, keeps
 from xmlstream.runtime.plan_state import declared_state
 from xmlstream.runtime.query_change import QueryChange
@@ -63,7 +74,7 @@ def apply(checkpoint: Folder, change: QueryChange, engine: Engine) -> None:
     restored = Checkpoint(checkpoint)
     new = checkpoint.below(CHANGING)
     new.replace(QUERY, sealed(change.mine.json()), durable=False)
-    new.replace(PLAN_FILE, sealed(encoded(change.new)), durable=False)
+    new.replace(PLAN_FILE, sealed_plan(encoded(change.new)), durable=False)
     taking = _Taking(checkpoint, new, change, engine)
     record = replace(change.last, whole=True, operators=taking.states(), remote=None)
     record = _renamed(record, change)
@@ -410,6 +421,7 @@ def planned_change(
 def query_change(checkpoint: Folder, before: QueryRecord, same: SameQuery, new: Node, *, moved: bool) -> QueryChange:
     """The change to a query from that of a checkpoint."""
     last = made_whole(CommitLog(checkpoint.below("commits")).records())
+    Formats.of(checkpoint).require_today(-1 if last is None else last.slice)
     is_same = same.is_that_of(before, moved=moved)
     change = QueryChange(
         before, decoded(unseal(checkpoint, PLAN_FILE)), same.record, new, last, is_same=is_same, moved=moved

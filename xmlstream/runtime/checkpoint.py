@@ -326,9 +326,8 @@ class Mirror:
         """Ends the run, which may have noted its end in the directory."""
 
 
-_BESIDE = ("staged/", "work/", "before-", ".")
-"""How the keys of files in a checkpoint begin that no run needs: what is staged, spilled, kept from before, unfinished.
-"""
+_BESIDE = ("staged/", "work/", "before", "changing/", ".")
+"""How the keys of files in a checkpoint begin from which no run goes on: staged, spilled, of before, unfinished."""
 
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
@@ -443,9 +442,8 @@ class Checkpoint:
             self._has_ended = True
 
     def note_plan(self, plan: Mapping[str, object]) -> None:
-        """Keeps the plan that this run is about to run, as JSON, and the version that runs it."""
-        noted = {"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan}
-        self.store.replace(PLAN_FILE, sealed(noted))
+        """Keeps the plan that this run is about to run, as JSON."""
+        self.store.replace(PLAN_FILE, sealed_plan(plan))
         self.mirror.note()
 
     def clear_stage(self) -> None:
@@ -490,6 +488,11 @@ class Checkpoint:
     def _document_files(self) -> list[str]:
         folders = [name for name in self.store.names(DOCUMENTS) if name.endswith("/")]
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
+
+
+def sealed_plan(plan: Mapping[str, object]) -> list[bytes]:
+    """The content of the file with a plan, which also has the version of xmlstream that runs it."""
+    return sealed({"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan})
 
 
 def listings(outputs: Sequence[Draft | None]) -> list[Document]:

@@ -30,7 +30,7 @@ from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
-from xmlstream.operators.storage.store import Folder, store_at, unsealed
+from xmlstream.operators.storage.store import Folder, folder_at, unsealed
 from xmlstream.plan.nodes import Node, Results, Scan, StreamScan, documented, names, results
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
@@ -109,9 +109,9 @@ def continuing(
 
 def _recorded(checkpoint: str | Path | None, schema: Schema) -> HandOver | None:
     """What a query with this result has left out since its first start; None if its checkpoint has no such query."""
-    with suppress(OSError):
-        found = None if checkpoint is None else unsealed(store_at(str(checkpoint)).read(QUERY))
-        for part in QueryRecord.from_json(found).plan if found else ():
+    # A start refuses what is damaged; there may be nothing yet.
+    with suppress(OSError, StateError):
+        for part in QueryRecord.of(folder_at(str(checkpoint))).plan if checkpoint is not None else ():
             match part.operator:
                 case {"": "HandOver", "closed": closed, "of": of, "lost": lost} if of:
                     is_same = tuple(column[0] for column in part.schema) == schema.names

@@ -120,6 +120,12 @@ class Formats:
         """Makes sure that this version knows the format of the checkpoint; raises StateError."""
         _steps(self.number, self.where)
 
+    def require_today(self, last: int) -> None:
+        """Makes sure that the last slice was recorded in the format of today; raises StateError."""
+        if (number := self.of_slice(last)) != CHECKPOINT_FORMAT:
+            hint = "run the query as it was with this version, until it has committed a slice; then change it"
+            raise StateError(f"the last slice of {self.where} has the earlier format {number}", hint=hint)
+
     def of_slice(self, number: int) -> int:
         """The format in which a slice was recorded."""
         return min([self.number, *(int(earlier) for earlier, last in self.earlier.items() if number <= last)])

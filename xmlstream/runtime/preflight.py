@@ -137,7 +137,7 @@ def require_disjoint(
 
 _OWN = frozenset(name.partition("/")[0] for name in _IN_CHECKPOINT) | {
     *("plan.json", "clock", "ended.json", "seen", "streams", "drafts", "work", "_dead_letters", "lost+found"),
-    *("objects", "logs", "runs"),
+    *("declared", "before", "changing", "changing.json", "objects", "logs", "runs"),
 }
 """Names in a directory, or in an object store, that do not keep a checkpoint from being begun there."""
 
