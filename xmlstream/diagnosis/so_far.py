@@ -16,16 +16,18 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from xmlstream.builder.query import Query
-from xmlstream.dataclasses import dataclass, field
-from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of
-from xmlstream.diagnosis.report import in_numbers
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, result_with
+from xmlstream.diagnosis.report import WaitingReport, in_numbers
 from xmlstream.operators.behaviour import advance
+from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.select import Select
 from xmlstream.operators.state.slice_tuples import Slice
 from xmlstream.operators.storage.records import Record
@@ -40,6 +42,7 @@ from xmlstream.runtime.driving import is_apart
 from xmlstream.runtime.metrics import in_units
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.remote_checkpoint import readable
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.session.engines import engine_of, is_in_process, open_session
 from xmlstream.sink.result_tables import no_rows, objects_text, values_alone
 
@@ -127,7 +130,11 @@ class SoFar:
 
 
 def results_so_far(
-    checkpoint: LocalPlace, session: Session, where: str | None = None, result: str | None = None
+    checkpoint: LocalPlace,
+    session: Session,
+    where: str | None = None,
+    result: str | None = None,
+    key: Mapping[str, str] | None = None,
 ) -> tuple[SoFar, ...]:
     """The answers so far of each result of a query.
 
@@ -136,6 +143,7 @@ def results_so_far(
         session: What computes them.
         where: A condition over the attributes of a result, in SQL.
         result: The name of the only result to return.
+        key: Patterns of attributes, in notation: only the first result that has them, and only what they match.
 
     Raises:
         StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
@@ -146,6 +154,10 @@ def results_so_far(
     root = plan_of(store)
     chosen = _chosen(root, result)
     conditions = {node: _predicate(session, node.schema, where) for node in chosen.values()}
+    if key:
+        node = result_with(root, key)
+        conditions = {node: condition([Punctuation.of(node.schema, dict(key))])}
+        chosen = {name: each for name, each in chosen.items() if each is node}
     with _scratch() as scratch, _engine(session, scratch) as engine:
         last = as_of_last_commit(lambda: _linked(store, scratch))
         slices = _ended(engine, root, last, scratch)
@@ -179,6 +191,24 @@ def answers_so_far(checkpoint: str, session: Session, where: str | None = None, 
             "the query has several results", hint=f"name one: result={found[0].result!r}; there are {known}"
         )
     return found[0]
+
+
+def with_value_so_far(report: WaitingReport, checkpoint: LocalPlace, key: Mapping[str, str]) -> WaitingReport:
+    """A report whose answer for a key, if it is not out, has the tuples so far, where DuckDB is able to compute them."""
+    answer = report.answer
+    if answer is None or answer.out or find_spec("duckdb") is None:
+        return report
+    zone = QueryRecord.of(folder_at(checkpoint)).timeZone
+    session = open_session(conf={"spark.sql.session.timeZone": zone}, engine="duckdb")
+    try:
+        (found,) = results_so_far(checkpoint, session, key=key)
+    except QueryError:
+        return report
+    finally:
+        session.stop()
+    nulls = dict.fromkeys(found.tuples.column_names)
+    rows = tuple({**nulls, **json.loads(line)} for line in objects_text(found.tuples).splitlines())
+    return replace(report, answer=replace(answer, so_far=rows, undecided=any(one.undecided for one in found.open)))
 
 
 def _chosen(root: Node, result: str | None) -> dict[str | None, Node]:

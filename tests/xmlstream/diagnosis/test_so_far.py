@@ -278,6 +278,18 @@ def test_the_command_prints_them_as_a_table_or_as_json(here: Command, state: Pat
     assert (code, "there is no checkpoint in" in text) == (2, True)
 
 
+def test_explain_has_the_value_so_far_of_a_key(here: Command, state: Path) -> None:
+    def explained(*key: str) -> list[str]:
+        code, text = here("explain", "--checkpoint", state, *(word for each in key for word in ("--key", each)))
+        assert code == 0
+        return [line for line in text.splitlines() if "so far" in line or "more" in line]
+
+    assert explained("n=1") == ["  so far: k=2, n=1, v=7"]
+    assert explained("w=*") == [f"  so far, undecided: k=1, v={v}, w=null" for v in (5, 6)]
+    assert explained("k=1") == []  # it is out
+    assert explained("k=9") == []
+
+
 def test_watched_they_are_printed_after_each_commit_until_the_input_ends(
     in_process: InProcessSession, state: Path, tmp_path: Path
 ) -> None:
