@@ -161,7 +161,8 @@ class Handle:
     """A started query, as PySpark's `StreamingQuery`, and stopped between two slices.
 
     It has `id`, `runId`, `name`, `isActive`, `status`, `lastProgress`, `recentProgress`, `exception()`,
-    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None.
+    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None;
+    `so_far()` gives what it would still answer.
     """
 
     def __init__(self, launched: Launched, query: RunningQuery, session: Session, settings: Settings) -> None:
