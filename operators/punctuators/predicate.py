@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.duration import with_iso_durations
-from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
+from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.rule import (
@@ -33,6 +33,7 @@ from xmlstream.operators.punctuators.rule import (
     one_row,
     ordered_attribute,
     unless_late,
+    with_closed,
 )
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
@@ -67,7 +68,7 @@ class ByDomain(Rule):
         if not self._outside(schema):
             raise QueryError(f"the limits '{self.limits}' exclude no value that the schema allows")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """None: no further punctuation will come."""
         return ()
 
@@ -87,6 +88,8 @@ class ByDomain(Rule):
         found = []
         for wide, narrow in zip(schema, schema.bounded(self.limits), strict=True):
             inside = ValueSet.of_intervals(wide.domain, [(narrow.domain.bottom, narrow.domain.top)])
+            if narrow.domain.listed is not None:
+                inside = ValueSet.of(wide.domain, narrow.domain.listed)
             outside = ValueSet(wide.domain, inside.complement().cuts)
             found += [Punctuation.of(schema, {wide.name: pattern}) for pattern in patterns(outside)]
         return found
@@ -145,7 +148,7 @@ class ByPredicate(Rule):
             if time in map(schema.attribute, self.attributes):
                 raise QueryError(f"{time.name} cannot be both the time and an attribute of the group that ends")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
@@ -159,7 +162,7 @@ class ByPredicate(Rule):
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
-        known = self._with_ended(tuples, state)
+        known = with_closed(tuples, list(added(state).set), _ENDED)
         ends = f"coalesce(({with_iso_durations(self.when)}\n), false)" if self.when else "false"
         if self.time is None:
             known = known.select("*", f"{ends} AS {_ENDS}")
@@ -217,14 +220,6 @@ class ByPredicate(Rule):
     def _of(self, values: Sequence[object], schema: Schema) -> Punctuation:
         pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]
         return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
-
-    def _with_ended(self, tuples: Frame, state: OperatorState) -> Frame:
-        """The tuples with the column `_ENDED`."""
-        ended = list(added(state).set)
-        if is_inline(ended):
-            return tuples.select("*", f"({condition(ended)}) AS {_ENDED}")
-        late, others = matching(tuples, ended), not_matching(tuples, ended)
-        return late.select("*", f"true AS {_ENDED}").union(others.select("*", f"false AS {_ENDED}"))
 
     def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
         """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
+from xmlstream.operators.required_punctuations import Way
 from xmlstream.operators.state.closed_set import ClosedSet
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.state_schema import Combine, StateSchema
@@ -52,8 +54,12 @@ class Rule(Protocol):
     def require(self, schema: Schema) -> None:
         """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
 
-    def promises(self) -> tuple[Scheme, ...]:
-        """The schemes of the punctuations that the rule adds."""
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
+        """The schemes of the punctuations that the rule adds to an input that promises these schemes."""
+
+    def wanted(self, p: Punctuation) -> Sequence[Way]:
+        """The punctuations of the input from which the rule derives `p`, beside `p` itself."""
+        return ()
 
     def state_schema(self, schema: Schema) -> StateSchema:
         """The state that the rule keeps for an input of this schema, beside the punctuations that it has added."""
@@ -75,6 +81,10 @@ class Rule(Protocol):
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
+
+    def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """The punctuations that follow from new ones of the input and of the rule, which are in the set `sent`."""
+        return []
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that the first late tuple of a slice breaks, if it was added within that slice; and a remark.
@@ -106,6 +116,14 @@ def up_to(name: str, values: Facts, schema: Schema) -> Punctuation:
     attribute = schema.attribute(name)
     value = attribute.domain.normal(values[attribute.name])
     return Punctuation.of(schema, {name: Range(None, value, high_closed=True)})
+
+
+def with_closed(tuples: Frame, closed: Sequence[Punctuation], name: str) -> Frame:
+    """The tuples with a BOOLEAN column of that name: whether one of these punctuations matches the tuple."""
+    if is_inline(closed):
+        return tuples.select("*", f"({condition(closed)}) AS {name}")
+    late, others = matching(tuples, closed), not_matching(tuples, closed)
+    return late.select("*", f"true AS {name}").union(others.select("*", f"false AS {name}"))
 
 
 def unless_late(tuples: Frame, late: str) -> Frame:
