@@ -32,6 +32,7 @@ from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.rule import (
     Facts,
     Rule,
+    added,
     greatest_of,
     ordered_attribute,
     prefix_of,
@@ -123,18 +124,17 @@ class ByRoster(Rule):
         return [tuple((0, Punctuation.at(p.schema, {**patterns, at: Constant(member)})) for member in members)]
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """What follows from punctuations of the members, the roster, and the greatest value of each member."""
-        member = Schema((schema.attribute(self.member),))
-        together = StateSchema(sets={"together": schema}, notes=[_MEMBERS, _COMING])
+        """The roster if it was changed, and the greatest value of each member."""
+        notes = StateSchema(notes=[_MEMBERS, _COMING])
         if self.attribute is None:
-            return together
-        combine = greatest_of([self.member], self.attribute)
-        return together | StateSchema({"latest": LogSchema(member, combine=combine)})
+            return notes
+        member, combine = Schema((schema.attribute(self.member),)), greatest_of([self.member], self.attribute)
+        return notes | StateSchema({"latest": LogSchema(member, combine=combine)})
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that members closed before the slice, or behind the position at which its value passed."""
         schema = state.inputs[0]
-        tuples = with_closed(tuples, list(state.punctuations("together").set), _CLOSED)
+        tuples = with_closed(tuples, list(added(state).set), _CLOSED)
         if self.attribute is None:
             return unless_late(tuples, _CLOSED).drop(_CLOSED)
         place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
@@ -202,18 +202,16 @@ class ByRoster(Rule):
         def of_all(closed: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
             return self._of_all(closed, [*new, *by_order], state, whole=is_changed)
 
-        found = sent.following(each, of_all)
-        state.punctuations("together").absorb(found)
-        return found
+        return sent.following(each, of_all)
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the value of the late tuple."""
         return Punctuation.all(schema) if self.attribute is None else up_to(self.attribute, values, schema), ""
 
-    def change(self, added: Iterable[Value], removed: Iterable[Value], state: OperatorState) -> None:
+    def change(self, joined: Iterable[Value], removed: Iterable[Value], state: OperatorState) -> None:
         """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins."""
         domain = state.inputs[0].attribute(self.member).domain
-        left = [member for member in (*self._members(state, _COMING), *added) if member not in removed]
+        left = [member for member in (*self._members(state, _COMING), *joined) if member not in removed]
         state.notes[_COMING] = json.dumps([domain.write(member) for member in dict.fromkeys(left)])
 
     def members(self, notes: Facts, domain: Domain) -> list[Value]:
@@ -233,8 +231,8 @@ class ByRoster(Rule):
         state.notes[_MEMBERS] = coming
         after, latest = self._members(state), state.log("latest") if self.attribute is not None else None
         if latest is not None and latest.whole() is not None:
-            if added := [member for member in after if member not in before]:
-                latest.add(Tuples(state.engine.rows(*self._nothing_of(added, state)), len(added)))
+            if joined := [member for member in after if member not in before]:
+                latest.add(Tuples(state.engine.rows(*self._nothing_of(joined, state)), len(joined)))
                 latest.settle()
             key = Schema((state.inputs[0].attribute(self.member),))
             latest.purge([Punctuation.at(key, {0: Constant(member)}) for member in before if member not in after])
