@@ -108,7 +108,7 @@ class ByCount(Rule):
             what = f"no group is complete with {self.count} tuples"
             raise UsageError(what, hint="a count is 1 or more, or an attribute that has it")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 

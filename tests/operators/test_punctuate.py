@@ -17,8 +17,9 @@ from tests.harness.running import Row, Running
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
-from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -27,8 +28,9 @@ from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
-from xmlstream.punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.runtime.checkpoint import Commit
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
+from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
@@ -167,6 +169,8 @@ class RunView:
         self._inspected: tuple[float, WaitingReport | str] = (-math.inf, "")
         self._computing = threading.Lock()
         self._so_far: tuple[int, float, Mapping[str, object]] = (-1, -math.inf, {"results": []})
+        self.is_operated = False
+        self._declared: dict[str, Declared] = {}
         self._add_state()
 
     def begun(self, run: Watched) -> None:
@@ -316,6 +320,7 @@ class RunView:
         behind = [cause for cause in found if cause.behind]
         known = {"waits": [], "what": report} if isinstance(report, str) else report.json()
         known |= {"causes": [cause.json() for cause in found], "stands": self._stands(behind)}
+        known |= {"operated": self.is_operated and self.how != "closed", "declared": self._all_declared()}
         return {**known, "results": list(self._results(behind))}
 
     def _cause(self, cause: Cause, lacks: Sequence[AxisRow]) -> LastingCause:
@@ -438,6 +443,28 @@ class RunView:
             )
         return {"results": results}
 
+    def declare(self, source: str, punctuation: str, by: str) -> list[str]:
+        """Declares a punctuation in the place of a source; returns what was noted.
+
+        Raises:
+            UsageError, StateError: It cannot be declared (`xmlstream.runtime.declared.declare`).
+        """
+        if self._run is None:
+            raise UsageError("the run has not begun", hint="declare it once the page shows the plan")
+        if not by.strip():
+            raise UsageError("a name is missing", hint="write who declares it")
+        store = folder_at(self._run.checkpoint)
+        last = made_whole(CommitLog(store.below("commits")).records())
+        return list(map(str, declare(store, self._run.root, last, source, punctuation, by=by.strip()[:200])))
+
+    def _all_declared(self) -> list[dict[str, object]]:
+        """What was declared, newest first; `waits` until a slice has taken it in."""
+        waiting: list[Declared] = []
+        with suppress(StateError, OSError):
+            waiting = DeclaredNotes(self._run.checkpoint).waiting() if self._run is not None else []
+        every = {**self._declared, **{each.key: each for each in waiting}}
+        return [{**every[key].json(), "waits": key not in self._declared} for key in sorted(every, reverse=True)]
+
     def letters(self) -> list[dict[str, object]]:
         """The last dead letters, newest first."""
         found: list[dict[str, object]] = []
@@ -453,6 +480,7 @@ class RunView:
         return found[:LETTERS]
 
     def _add_slice(self, record: Commit, *, restored: bool = False) -> None:
+        self._declared |= {each.key: each for each in record.declared}
         if self._closed is not None and self._run is not None:
             self._closed.add(record, folder_at(self._run.checkpoint).path("state"), restored=restored)
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():

@@ -36,7 +36,7 @@ from xmlstream.punct_ns.errors import original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
-from xmlstream.runtime.declared import Declared, DeclaredNotes
+from xmlstream.runtime.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.in_step import InStep
 from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
@@ -201,7 +201,8 @@ class Execution:
         self._results, self._sinks, self._on_commit = results(root), sinks, on_commit
         self._dead_letters = dead_letters
         self._checkpoint = checkpoint
-        self._names = names(root)
+        self._names, self._root = names(root), root
+        self._by_name = {name: node for node, name in self._names.items()}
         latest = checkpoint.latest
         last = latest or Commit(-1)
         self.committed: int | None = latest.slice if latest else None
@@ -283,6 +284,7 @@ class Execution:
         if self._clocks:
             self._clocks.begin(self._states, end)
         self._number = slice_id
+        self._change_rosters(declared)
         came = self._inputs.begin(slice_id, ranges, declared)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
@@ -337,6 +339,14 @@ class Execution:
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._last_activity = now, noticed, active
         self._committed(record)
+
+    def _change_rosters(self, declared: Sequence[Declared]) -> None:
+        """Has senders that were declared count as added or removed behind the slice."""
+        for each in declared:
+            for name, node, rule in rosters(self._root, each.source) if each.added or each.removed else ():
+                domain = node.schema.attribute(rule.member).domain
+                added, removed = (list(map(domain.read, texts)) for texts in (each.added, each.removed))
+                rule.change(added, removed, self._states[self._by_name[name]])
 
     def _requests(self) -> dict[str, int]:
         """The requests to object stores since the last call."""

@@ -35,7 +35,7 @@ from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
-from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_of
+from xmlstream.runtime.watching import Several, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, quiet_failures
@@ -314,7 +314,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     draw = None if settings.picture is None else partial(settings.picture, root)
     metrics = metrics_at(settings.metrics) if settings.metrics else None
     tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))
-    watcher = settings.watcher or Nobody()
+    watcher = Several(settings.watcher, settings.alerts)
     watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
     query: RunningQuery | None = None

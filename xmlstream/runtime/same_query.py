@@ -298,8 +298,9 @@ def _shown(option: Any) -> str:
 def _typed(column: Sequence[Any] | None) -> str:
     if column is None:
         return "missing"
-    type_, nullable, low, high = column
+    type_, nullable, low, high, *listed = column
     bounds = "" if low == high == "None" else f" from {low} to {high}"
+    bounds = f" of {', '.join(*listed)}" if listed else bounds
     return f"{type_}{'' if nullable else ' NOT NULL'}{bounds}"
 
 

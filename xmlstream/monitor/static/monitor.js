@@ -242,6 +242,7 @@
       return; // the server has gone, or comes again
     }
     showHeld();
+    showOperate();
     soon();
   }
 
@@ -322,6 +323,41 @@
     }
     if (kept.length) made.push(folded("kept", `rows kept for later tuples: ${total(kept)}`, kept.map(w => held(w)), opened));
     if (made.length !== at("held").children.length || made.some((one, i) => !one.isEqualNode(at("held").children[i]))) at("held").replaceChildren(...made);
+  }
+
+  // A form for each source that rows wait for; one that is there stays, with what was typed.
+  function showOperate() {
+    const { operated, causes, declared } = run.waiting;
+    const silent = operated ? causes.filter(cause => !cause.rule) : [];
+    const forms = [...at("operate").children];
+    for (const form of forms) if (!silent.some(cause => cause.source === form.dataset.source)) form.remove();
+    for (const cause of silent) {
+      if (!forms.some(form => form.dataset.source === cause.source)) at("operate").append(operateForm(cause));
+    }
+    list("declared", declared.map(d => [`${d.source} ${d.punctuation || [...(d.added ?? []).map(s => `+${s}`), ...(d.removed ?? []).map(s => `-${s}`)].join(" ")}`
+      + `: declared by ${d.by} at ${day(d.time)}${clock(d.time)}${d.waits ? "; it waits for the next slice" : ""}`, d.waits ? "late" : ""]), ["", ""]);
+    at("declared").hidden = !declared.length;
+  }
+
+  function operateForm({ source, missing }) {
+    const form = element("form", undefined, { "data-source": source, autocomplete: "off" });
+    const field = (name, attributes) => element("input", undefined, { name, "aria-label": `${name} for ${source}`, required: "", ...attributes });
+    const output = element("output");
+    form.append(`In the place of ${source}: `, field("punctuation", { value: missing[0] ?? "", maxlength: "2000", size: "24" }), " ",
+      field("by", { placeholder: "your name", maxlength: "200", autocomplete: "username" }), " ",
+      field("token", { type: "password", placeholder: "token", autocomplete: "current-password" }), " ", element("button", "Declare"), " ", output);
+    form.addEventListener("submit", async submit => {
+      submit.preventDefault();
+      const { punctuation, by, token } = form.elements;
+      const response = await fetch("declare", { method: "POST",
+        headers: { "Content-Type": "application/json", "X-Xmlstream-Operate": encodeURIComponent(token.value) },
+        body: JSON.stringify({ source, punctuation: punctuation.value, by: by.value }) });
+      const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+      output.textContent = response.ok ? "declared" : isJson ? (await response.json()).what : await response.text();
+      output.className = response.ok ? "good" : "bad";
+      fetchWaiting(true);
+    });
+    return form;
   }
 
   function bar(bars, [low, high]) {
