@@ -97,6 +97,15 @@ def test_several_files_of_a_day_are_closed_by_the_next_day(in_process: InProcess
     assert nights.run() == (["1: 2, 7"], [])
 
 
+def test_ids_are_unique_among_all_files(in_process: InProcessSession, tmp_path: Path) -> None:
+    nights = Nights(in_process, tmp_path, {**BY_NAME, "punctuate": "order of day", "uniqueIds": "price"})
+    nights.file("2026-11-01.xml", 1, 5, 7)
+    assert nights.run() == (["1: 2, 7"], [])
+    nights.file("2026-11-02.xml", 2, 6, 7)
+    with pytest.raises(UngrammaticalStream, match=r"\(2026-11-02, 7, .* comes after the punctuation"):
+        nights.run()
+
+
 @pytest.mark.parametrize("documents", ["sequence", "merge"])
 def test_each_tuple_has_its_file_and_groups_by_it_end_with_it(session: Session, tmp_path: Path, documents: str) -> None:
     for name, text in (
