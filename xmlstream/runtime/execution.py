@@ -31,8 +31,9 @@ from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.punct_ns.errors import original_error
+from xmlstream.punct_ns.errors import original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
@@ -47,7 +48,7 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
-from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
+from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 
@@ -291,7 +292,7 @@ class Execution:
             self._states.end(self._inputs.closings())
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
-        noticed = self.noticed.plus(self._found(), now, self._kept_behind())
+        noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
         drafts = [
             sink.draft(
                 ComputedSlice(
@@ -401,14 +402,17 @@ class Execution:
             return Exactness.EXACT
         return Exactness.LOST if below.isdisjoint(self.noticed.overdue) else Exactness.INEXACT
 
-    def _found(self) -> dict[str, Findings]:
+    def _found(self, ranges: Sequence[StagedRange]) -> dict[str, Findings]:
         """The findings of this slice, by source and operator."""
         found = self._inputs.found()
         for node, state in self._states.items():
             aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue, TOO_FEW: len(state.short)}
             if node not in self._inputs and any(aside.values()):
                 counts = {kind: count for kind, count in aside.items() if count}
-                found[self._names[node]] = Findings(aside=counts, short=few_names(state.short))
+                begun = (DeadLetter(position=at, kind=TOO_FEW, reason=what) for at, what in state.short[:NAMES_SHOWN])
+                located = with_elements(list(begun), self._ranges_below(node, ranges)) if state.short else ()
+                short = {f"{e.reason}, from {place(e.document, e.line, e.column, e.position)} on" for e in located}
+                found[self._names[node]] = Findings(aside=counts, short=few_names(short))
         return found
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
