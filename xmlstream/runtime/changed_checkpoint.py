@@ -42,6 +42,7 @@ from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.checkpoint import (
+    CHANGING,
     DOCUMENTS,
     ENDED,
     FORMER,
@@ -49,6 +50,7 @@ from xmlstream.runtime.checkpoint import (
     Checkpoint,
     Commit,
     CommitLog,
+    Mirror,
     made_whole,
     sealed_plan,
 )
@@ -57,7 +59,7 @@ from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.plan_comparison import Names, Taken, keeps
 from xmlstream.runtime.plan_state import declared_state
 from xmlstream.runtime.query_change import QueryChange
-from xmlstream.runtime.recovery import CHANGING, PublishedOutput, count_change, undo_change
+from xmlstream.runtime.recovery import PublishedOutput, count_change, undo_change
 from xmlstream.runtime.same_query import QUERY, QueryRecord, SameQuery
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import SINKS, Target, require_fresh
@@ -68,8 +70,8 @@ if TYPE_CHECKING:
     from xmlstream.runtime.settings import Settings
 
 
-def apply(checkpoint: Folder, change: QueryChange, engine: Engine) -> None:
-    """Makes the checkpoint that of the new query, by one step; `change` must not be refused."""
+def apply(checkpoint: Folder, change: QueryChange, engine: Engine) -> Commit:
+    """Makes the checkpoint that of the new query, by one step, and returns its record; `change` must not be refused."""
     checkpoint.delete(f"{CHANGING}/")
     restored = Checkpoint(checkpoint)
     new = checkpoint.below(CHANGING)
@@ -85,6 +87,7 @@ def apply(checkpoint: Folder, change: QueryChange, engine: Engine) -> None:
         new.below(folder).make()
     sync([*new.path().rglob("*"), new.path(), checkpoint.path()])
     count_change(checkpoint)
+    return record
 
 
 def _renamed(record: Commit, change: QueryChange) -> Commit:
@@ -364,11 +367,11 @@ def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -
     return found | {column: column for name, column in there.items() if name not in before}
 
 
-def changed(checkpoint: Folder, same: SameQuery, root: Node, engine: Engine, settings: Settings) -> None:
+def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, settings: Settings) -> None:
     """Makes a checkpoint that of another query, or of the one before, as `settings` has it.
 
     Args:
-        checkpoint: The checkpoint, which this run has locked.
+        mirror: Where the commits of the checkpoint count, which this run has locked.
         same: The identity of the new query.
         root: Its plan, before merged documents are found.
         engine: What computes tuples.
@@ -377,6 +380,7 @@ def changed(checkpoint: Folder, same: SameQuery, root: Node, engine: Engine, set
     Raises:
         StateError: The change is refused, or there is nothing to undo.
     """
+    checkpoint = mirror.folder
     if settings.undo:
         same.require_is(QueryRecord.of(checkpoint.below(FORMER)) if checkpoint.has(f"{FORMER}/{QUERY}") else None)
         return undo_change(checkpoint)
@@ -387,11 +391,17 @@ def changed(checkpoint: Folder, same: SameQuery, root: Node, engine: Engine, set
     new = spread(root, checkpoint.path(DOCUMENTS), follow=settings.follow)
     change = query_change(checkpoint, before, same, new, moved=settings.moved)
     change.require()
+    if mirror.apart:
+        what = f"the state in {checkpoint.where()} lies where only the executors of a cluster read it"
+        raise StateError(what, hint="change the query in a run on one machine")
     for i, target in enumerate(settings.targets):
         if i not in change.in_place and (output := target.documents()) is not None:
             require_fresh(output, overwrite=settings.overwrite)
     _settle(checkpoint, change)
-    return apply(checkpoint, change, engine)
+    record = apply(checkpoint, change, engine)
+    logs = {PUBLISHED: record.published, **{f"{DOCUMENTS}/{name}": seal for name, seal in record.documents.items()}}
+    kept = {f"state/{name}/{segment}" for name, state in record.operators.items() for segment in state.checksums}
+    return mirror.restart(record, logs, kept, map(checkpoint.path, sorted(kept)))
 
 
 def planned_change(

@@ -78,13 +78,17 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class Remote(Record):
     """What a commit to an object store names there: its run, and the numbers of the records since the last whole one.
 
-    `objects` are the key and the checksum of each file of the working copy, `logs` the parts of append-only files.
+    `objects` are the key and the checksum of each file of the working copy, `logs` the parts of append-only files. If
+    the query was changed by it, `notes` are the files that describe the query and its plan.
     """
+
+    sparse = ("notes",)
 
     run: str
     log: tuple[int, ...]
     objects: Mapping[str, tuple[str, str]]
     logs: Mapping[str, tuple[LogPart, ...]]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +312,9 @@ class Mirror:
         except FileExistsError:
             raise self.taken_over() from None
 
+    def restart(self, record: Commit, logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]) -> None:
+        """Creates a record in place of the last one, which counts in the directory; parameters as of `secure`."""
+
     def taken_over(self) -> StateError:
         """The error of a run that may not go on."""
         return StateError(
@@ -345,8 +352,11 @@ _STAGE = "staged"
 PUBLISHED = "published.jsonl"
 """Key of the list of published documents, except those in the last records."""
 
-FORMER = "before"
-"""The folder with the files of the query before the last change, until a slice is committed."""
+CHANGING, COUNTS, FORMER = "changing", "changing.json", "before"
+"""The files of a change, until they count; the note that they do; those of the query before, until the next slice."""
+
+OF_CHANGES = (f"{CHANGING}/", COUNTS, f"{FORMER}/")
+"""What only changes of a query write, beside the checkpoint."""
 
 
 class Checkpoint:

@@ -26,7 +26,17 @@ from xmlstream.operators.storage.store import Folder, Place, Store, hidden, seal
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import DOCUMENTS, FORMER, LETTERS, PUBLISHED, Checkpoint, Mirror, numbers_in
+from xmlstream.runtime.checkpoint import (
+    CHANGING,
+    COUNTS,
+    DOCUMENTS,
+    FORMER,
+    LETTERS,
+    PUBLISHED,
+    Checkpoint,
+    Mirror,
+    numbers_in,
+)
 from xmlstream.runtime.same_query import QUERY, SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
@@ -150,7 +160,7 @@ def recover(
     *,
     overwrite: bool,
     moved: bool,
-    change: Callable[[Folder, SameQuery], None] = lambda folder, same: None,
+    change: Callable[[Mirror, SameQuery], None] | None = None,
 ) -> Recovered:
     """Locks and checks a checkpoint and the outputs; makes a new checkpoint if there is none.
 
@@ -176,12 +186,7 @@ def recover(
             there.store.require_usable()
             there.drafts.take(used)
         same = SameQuery(folder, root, time_zone, targets)
-        if mirror.look():
-            # A run of another query must not stop the one that goes on.
-            same.require(moved=moved)
-        mirror.begin()
-        finish_change(folder)
-        change(folder, same)
+        _take_over(mirror, same, change, moved=moved)
         before = same.outputs_before()
         if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
@@ -215,29 +220,39 @@ def recover(
     return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
 
 
-CHANGING = "changing"
-"""The folder of a checkpoint with the new files of a change that does not count yet."""
-
-_COUNTS, _UNDONE = "changing.json", "undone"
+_UNDONE = "undone"
 _REPLACED = (QUERY, PLAN_FILE, "commits", PUBLISHED, DOCUMENTS, "state")
+
+
+def _take_over(
+    mirror: Mirror, same: SameQuery, change: Callable[[Mirror, SameQuery], None] | None, *, moved: bool
+) -> None:
+    """Takes a checkpoint over from earlier runs, and changes its query if that is wanted."""
+    if mirror.look() and change is None:
+        # A run of another query must not stop the one that goes on.
+        same.require(moved=moved)
+    mirror.begin()
+    finish_change(mirror.folder)
+    if change is not None:
+        change(mirror, same)
 
 
 def count_change(checkpoint: Folder, new: str = CHANGING, old: str = FORMER) -> None:
     """Puts the files in one folder of a checkpoint, which are durable, in their places; those there go to another."""
     checkpoint.delete(f"{old}/")
-    checkpoint.create(_COUNTS, sealed({new: old}))
+    checkpoint.create(COUNTS, sealed({new: old}))
     finish_change(checkpoint)
 
 
 def finish_change(checkpoint: Folder) -> None:
     """Finishes a change or an undo that counts, and removes what others have left."""
-    if checkpoint.size(_COUNTS) is not None:
-        ((new, old),) = unseal(checkpoint, _COUNTS).items()
+    if checkpoint.size(COUNTS) is not None:
+        ((new, old),) = unseal(checkpoint, COUNTS).items()
         for key in filter(lambda key: checkpoint.has(f"{new}/{key}"), _REPLACED):
             if checkpoint.has(key):
                 checkpoint.move(key, f"{old}/{key}")
             checkpoint.move(f"{new}/{key}", key)
-        checkpoint.delete(f"{new}/", _COUNTS)
+        checkpoint.delete(f"{new}/", COUNTS)
         checkpoint.sync("")
     checkpoint.delete(f"{CHANGING}/", f"{_UNDONE}/")
 

@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import LETTERS, Commit, LogPart, Mirror, Remote, numbers_in
+from xmlstream.runtime.checkpoint import LETTERS, OF_CHANGES, Commit, LogPart, Mirror, Remote, numbers_in
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -105,7 +105,7 @@ class RemoteCheckpoint(Mirror):
     def look(self) -> bool:
         """Restores `query.json` only, before the barrier; returns whether a slice is committed."""
         last = self._last(numbers_in(self.store.below("commits")))
-        self._restore_notes()
+        self._restore_notes(last[2] if last else None)
         return last is not None
 
     def begin(self) -> None:
@@ -220,6 +220,14 @@ class RemoteCheckpoint(Mirror):
         self._delete([*gone, *old])
         self.log.create(record)
 
+    def restart(self, record: Commit, logs: Mapping[str, str], kept: Set[str], paths: Iterable[Path]) -> None:
+        """Creates a record in place of the last one, with the query and plan of the working copy; see `Mirror`."""
+        self._objects, self._parts = {}, {}
+        made = self.secure(record, logs, kept, paths)
+        notes = {name: self._local.read(name).decode() for name in NOTES}
+        self._local.delete(f"commits/{_key(record.slice).rpartition('/')[2]}")
+        self.create(replace(made, remote=replace(_remote(made), notes=notes)))
+
     def cause(self, failure: BaseException) -> BaseException:
         """See `Mirror.cause`: tasks may miss objects that a run which took over has removed."""
         with contextlib.suppress(XmlStreamError, OSError):
@@ -314,8 +322,9 @@ class RemoteCheckpoint(Mirror):
         found = self._last(numbers)
         root = self._local.root
         files = [path for name in ("state", "drafts") for path in (root / name).rglob("*") if path.is_file()]
-        stale = ("commits/", "documents/", "published.jsonl", "planned.json", "clock", _ENDED)
-        self._local.delete(*stale, *NOTES)
+        self._local.delete(
+            "commits/", "documents/", "published.jsonl", "planned.json", "clock", _ENDED, *OF_CHANGES, *NOTES
+        )
         self._log, self._objects, self._parts = (), {}, {}
         if found is not None:
             number, content, last = found
@@ -327,7 +336,7 @@ class RemoteCheckpoint(Mirror):
             self._all(self._fetch, (item for item in self._objects.items() if not self._is_apart(item[0])))
             self._all(self._fetch_log, self._parts.items())
         self._local.delete(*{str(path.relative_to(root)) for path in files}.difference(self._objects))
-        self._restore_notes()
+        self._restore_notes(found[2] if found else None)
         return found[2] if found else None
 
     def _is_apart(self, key: str) -> bool:
@@ -363,13 +372,12 @@ class RemoteCheckpoint(Mirror):
         if checksum_text(length, crc) != sum_:
             raise self.store.damaged(there)
 
-    def _restore_notes(self) -> None:
-        """Restores `query.json` and the plan of the last run that has noted them."""
-        for run in self._runs:
-            if self.store.size(key := f"runs/{run}.json") is not None:
-                for name, text in self._read(key)[1].items():
-                    self._local.replace(name, [text.encode()], durable=False)
-                return
+    def _restore_notes(self, last: Commit | None) -> None:
+        """Restores `query.json` and the plan of the last run that has noted them, or of the last commit."""
+        keys = (key for run in self._runs if self.store.size(key := f"runs/{run}.json") is not None)
+        noted = next((self._read(key)[1] for key in keys), _remote(last).notes if last else {})
+        for name, text in noted.items():
+            self._local.replace(name, [text.encode()], durable=False)
 
     def _appended(self, of: tuple[str, str]) -> tuple[LogPart, ...]:
         """Puts the lines that were appended to a file since the last commit; returns its parts, in order.

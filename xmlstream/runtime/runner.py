@@ -19,7 +19,7 @@ from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
-from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit, Mirror
 from xmlstream.runtime.continued import leaving_out, note
 from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped
@@ -281,10 +281,10 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
         raise
 
 
-def _change(session: Session, root: Node, settings: Settings) -> Callable[[Folder, SameQuery], None]:
-    """What makes the checkpoint that of the query, or undoes that, if the settings have it."""
+def _change(session: Session, root: Node, settings: Settings) -> Callable[[Mirror, SameQuery], None] | None:
+    """What makes the checkpoint that of the query, or undoes that; None for a run that does neither."""
     if not (settings.change or settings.undo):
-        return lambda folder, same: None
+        return None
     from xmlstream.runtime.changed_checkpoint import changed
 
     return partial(changed, root=root, engine=engine_of(session), settings=settings)

@@ -113,9 +113,9 @@ class Settings:
                 raise UsageError(
                     f"{option} without a checkpoint", hint="name that of the query before: --checkpoint DIR"
                 )
-            if self.is_remote:
-                what = f"{option} for a checkpoint in an object store, which cannot be changed yet"
-                raise UsageError(what, hint="run the new query with --continues OLD_OUT and a checkpoint of its own")
+            if self.undo and self.is_remote:
+                what = "--undo for a checkpoint in an object store, which does not keep what was before"
+                raise UsageError(what, hint="change it to the query before by --change, which keeps all that both have")
 
     @property
     def is_remote(self) -> bool:

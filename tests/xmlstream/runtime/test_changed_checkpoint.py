@@ -17,9 +17,11 @@ from lxml import etree
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from xmlstream.operators.storage.locks import DirectoryLocks
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import Folder
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession, Session
@@ -490,3 +492,46 @@ def test_spark_changes_a_query_that_has_begun_in_process(
     whole.send(0, 1, 2, 3)
     whole.run(in_process, {"new": after})
     assert house.rows("new") == whole.rows("new")
+
+
+def test_a_checkpoint_in_an_object_store_is_changed_by_one_request(
+    in_process: InProcessSession, bucket: str, tmp_path: Path
+) -> None:
+    house = warehouse(tmp_path / "house")
+    after = HOTTEST.replace(" GROUP", " WHERE hour > 1 GROUP")
+
+    def run(query: str, out: str, **options: Any) -> None:
+        sink = f"CREATE TABLE o USING punctuated_xml OPTIONS (path '{house.home / out}', rowTag 'row');\n"
+        text = f"{house.tables.replace('HOME', str(house.home))}{sink}INSERT INTO o {query};"
+        xs.run(xs.inserts_from_sql(in_process, text), bucket, keep_open=True, **options)
+
+    def killed(owner: type, name: str, is_there: Callable[..., bool] = lambda *_: True) -> None:
+        original = getattr(owner, name)
+
+        def dies(*args: Any) -> Any:
+            if is_there(*args):
+                raise Killed
+            return original(*args)
+
+        with mock.patch.object(owner, name, dies), pytest.raises(Killed):
+            run(after, "new", change=True)
+
+    house.send(0, 1)
+    run(HOTTEST, "out")
+    house.send(2)
+    killed(ObjectStore, "write_file")
+    killed(ObjectStore, "create", lambda _, key, pieces: "`hour` > 1" in b"".join(pieces).decode())
+    with pytest.raises(StateError, match="belongs to another query"):
+        run(after, "new")
+    killed(RemoteCheckpoint, "note")
+    with pytest.raises(StateError, match="belongs to another query"):
+        run(HOTTEST, "out")
+    run(after, "new")
+    house.send(3)
+    run(after, "new")
+    whole = warehouse(tmp_path / "whole")
+    whole.send(0, 1, 2, 3)
+    whole.run(in_process, {"new": after})
+    assert house.rows("new") == whole.rows("new")
+    with pytest.raises(xs.UsageError, match="undo"):
+        run(HOTTEST, "out", undo=True)
