@@ -313,7 +313,7 @@ def _is_like_numbers(text: str) -> bool:
 
 
 def final_in(output: Output) -> tuple[Schema, PunctuationSet]:
-    """What is final in the output that this one continues: over the attributes of this one's tuples.
+    """What is final in the output that this one continues, over the attributes that are restricted there.
 
     Raises:
         UsageError: It continues none.
@@ -323,7 +323,10 @@ def final_in(output: Output) -> tuple[Schema, PunctuationSet]:
         raise UsageError(f"{output.where} does not continue another output", hint=hint)
     noted = Note.from_json(json.loads(output.store.read(NOTE)))
     schema = Schema.parse(noted.schema)
-    return schema, PunctuationSet(schema, (Punctuation.parse(text, schema) for text in noted.closed))
+    closed = [Punctuation.parse(text, schema) for text in noted.closed]
+    places = sorted({i for p in closed for i in p.restricted})
+    own = Schema(tuple(schema[i] for i in places))
+    return own, PunctuationSet(own, (Punctuation(own, tuple(p.patterns[i] for i in places)) for p in closed))
 
 
 def is_final(element: etree._Element, schema: Schema, closed: PunctuationSet) -> bool:
