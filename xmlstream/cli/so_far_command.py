@@ -107,8 +107,9 @@ def _print(found: Sequence[SoFar], rows: int, format_: str, *, anew: bool) -> No
         return
     if anew and sys.stdout.isatty():
         typer.echo("\x1b[H\x1b[2J\x1b[3J", nl=False)
-    for each in found:
-        typer.echo("\n".join([str(each), *_aligned(each, rows), ""]))
+    typer.echo("\n\n".join("\n".join([str(each), *_aligned(each, rows)]) for each in found))
+    if anew:
+        typer.echo()
 
 
 def _aligned(answers: SoFar, most: int) -> Iterator[str]:

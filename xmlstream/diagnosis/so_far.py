@@ -77,8 +77,9 @@ class Open(Record):
     undecided: bool
 
     def __str__(self) -> str:
-        number, _, what = in_numbers(self.count, self.what.removeprefix("undecided ")).partition(" ")
-        return f"{number} {'undecided' if self.undecided else 'open'} {what} of {self.operator}"
+        kind = "undecided" if self.undecided else "open"
+        number, _, what = in_numbers(self.count, self.what.removeprefix(f"{kind} ")).partition(" ")
+        return f"{number} {kind} {what} of {self.operator}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,16 @@ class SoFar:
 
     def json(self) -> str:
         """They and what they come from, as JSON in one line."""
-        rows = ", ".join(objects_text(self.tuples).decode().splitlines())
-        return f'{json.dumps(self._facts())[:-1]}, "tuples": [{rows}]}}'
+        return f'{json.dumps(self._facts())[:-1]}, "tuples": [{", ".join(self.objects())}]}}'
+
+    def objects(self) -> list[str]:
+        """Each as a JSON object, without nulls; arrays and structures are texts."""
+        table = self.tuples
+        for i, name in enumerate(table.column_names):
+            if pa.types.is_nested(table[name].type):
+                texts = [None if value is None else json.dumps(value, default=str) for value in table[name].to_pylist()]
+                table = table.set_column(i, name, pa.array(texts, pa.string()))
+        return objects_text(table).decode().splitlines()
 
     def _facts(self) -> Mapping[str, object]:
         came = {"provisional": True, "result": self.result, "slice": self.slice, "time": self.time.isoformat()}
@@ -173,7 +182,7 @@ def results_so_far(
     root = plan_of(store)
     _require_functions(store)
     chosen = _chosen(root, result)
-    conditions = {node: _predicate(session, node.schema, where) for node in chosen.values()}
+    conditions = {node: _predicate(session, node.schema, where, name) for name, node in chosen.items()}
     if key:
         node = result_with(root, key)
         conditions = {node: condition([Punctuation.of(node.schema, dict(key))])}
@@ -276,7 +285,7 @@ def with_value_so_far(report: WaitingReport, checkpoint: LocalPlace, key: Mappin
         return report
     found = answers[0]
     nulls = dict.fromkeys(found.tuples.column_names)
-    rows = tuple({**nulls, **json.loads(line)} for line in objects_text(found.tuples).splitlines())
+    rows = tuple({**nulls, **json.loads(line)} for line in found.objects())
     return replace(report, answer=replace(answer, so_far=rows, undecided=any(one.undecided for one in found.open)))
 
 
@@ -292,8 +301,8 @@ def _chosen(root: Node, result: str | None) -> dict[str | None, Node]:
     return {result: named[result]}
 
 
-def _predicate(session: Session, schema: Schema, where: str | None) -> str | None:
-    """A condition as the engine's SQL.
+def _predicate(session: Session, schema: Schema, where: str | None, result: str | None) -> str | None:
+    """A condition on a result as the engine's SQL.
 
     Raises:
         QueryError: It is not valid, or needs other tables.
@@ -301,7 +310,13 @@ def _predicate(session: Session, schema: Schema, where: str | None) -> str | Non
     if where is None:
         return None
     answers = Node(Static("answers", schema), (), "answers")
-    made = Query(session, answers).where(where).root
+    try:
+        made = Query(session, answers).where(where).root
+    except QueryError as error:
+        hint = (
+            error.hint if result is None else f"for the result {result}: {error.hint}; --result (result=) names another"
+        )
+        raise QueryError(error.what, where=error.where, hint=hint) from None
     if not isinstance(made.operator, Select) or made.inputs != (answers,):
         raise QueryError(f"{where} is not a condition on the attributes of one tuple", hint="write hour = 17")
     return made.operator.predicate

@@ -200,8 +200,9 @@ def test_a_condition_and_a_name_choose(in_process: InProcessSession, state: Path
     assert several.value.hint == "name one: result='totals'; there are totals, matched, lonely, highest, tens"
     with pytest.raises(UsageError, match="there is no result sums"):
         results_so_far(state, in_process, result="sums")
-    with pytest.raises(QueryError, match="there is no attribute hour"):
-        results_so_far(state, in_process, "hour = 1")
+    with pytest.raises(QueryError, match="there is no attribute n") as lacking:
+        results_so_far(state, in_process, "n = 1")
+    assert lacking.value.hint == "for the result matched: there are k, v, w; --result (result=) names another"
     with pytest.raises(QueryError, match="is not a condition on the attributes of one tuple"):
         results_so_far(state, in_process, "ts < current_timestamp()".replace("ts", "timestamp_seconds(k)"), "lonely")
 
@@ -257,6 +258,16 @@ def test_whatever_an_engine_raises_is_an_error_in_words(
         results_so_far(state, in_process)
 
 
+def test_arrays_are_texts_in_json(in_process: InProcessSession, tmp_path: Path) -> None:
+    Stream(tmp_path / "a", "k v").comes("1 5", "1 6", "2 7", "<2 *>")
+    query = xs.read(in_process, str(tmp_path / "a"), schema="k INT, v INT", rowTag="t", schemes="k").group_by("k")
+    sink = query.agg("array_sort(collect_list(v)) AS all").foreach_slice(lambda *_: None)
+    sink.run(tmp_path / "state", keep_open=True)
+    (answer,) = results_so_far(tmp_path / "state", in_process)
+    assert answer.tuples.to_pylist() == [{"k": 1, "all": [5, 6]}]
+    assert answer.objects() == ['{"k":1,"all":"[5, 6]"}']
+
+
 def test_before_the_first_commit_and_without_a_checkpoint_there_are_none(
     in_process: InProcessSession, tmp_path: Path
 ) -> None:
@@ -303,7 +314,7 @@ def test_on_spark_they_are_a_dataframe_of_the_session(spark: SparkSession, state
 def test_the_command_prints_them_as_a_table_or_as_json(here: Command, state: Path) -> None:
     code, text = here("so-far", state, "--result", "matched", "--rows", "1")
     assert code == 0
-    assert text.splitlines()[1:] == ["  k  v     w", "  1  5  null", "  and 1 more", ""]
+    assert text.splitlines()[1:] == ["  k  v     w", "  1  5  null", "  and 1 more"]
     code, text = here("so-far", state, "--where", "v > 5", "--format", "json", "--engine", "duckdb")
     assert [(json.loads(line)["result"], len(json.loads(line)["tuples"])) for line in text.splitlines()] == [
         ("totals", 1),
