@@ -37,20 +37,22 @@ from xmlstream.punct_ns.scheme import Scheme
 HAND_OVER = "hand_over"
 """The label of the nodes of a plan that leave out what is closed."""
 
-_SHOWN = 3
-"""The most punctuations that the plan's text shows."""
+_SHOWN, _LONG = 3, 80
+"""The most punctuations that the plan's text shows, and the most characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver(Operator):
     """The tuples of the input that none of `closed` matches; these are punctuations over the input, in the notation.
 
-    With `punctuates`, it also emits `closed` in its first slice. `of` is the output that has closed them.
+    With `punctuates`, it also emits these in its first slice. `of` is the output that has closed them. What is `lost`,
+    because its input is gone, is treated in the same way.
     """
 
     closed: tuple[str, ...]
     punctuates: bool = False
     of: str = ""
+    lost: tuple[str, ...] = ()
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
 
@@ -61,10 +63,10 @@ class HandOver(Operator):
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
-        """Whose they are, the first of the closed punctuations, and how many more there are."""
-        shown, more = " ".join(self.closed[:_SHOWN]), len(self.closed) - _SHOWN
-        after = f"after {self.of}, " if self.of else ""
-        return f"{after}without {shown}{f' and {more} more' if more > 0 else ''}"
+        """Whose punctuations they are, and the first of them."""
+        final = f"{_brief(self.closed)} (final there)" if self.of else _brief(self.closed)
+        lost = f" and {_brief(self.lost)} (not whole)" if self.lost else ""
+        return f"{f'after {self.of}, ' if self.of else ''}without {final}{lost}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [needed | {inputs[0].names[i] for p in self.excludes(*inputs) for i in p.restricted}]
@@ -79,7 +81,7 @@ class HandOver(Operator):
         return None if self.punctuates else [tuple(names)]
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
-        return _parsed(self.closed, inputs[0])[0]
+        return _parsed((*self.closed, *self.lost), inputs[0])[0]
 
     def initial(self, *inputs: Schema) -> Sequence[Punctuation]:
         return self.excludes(*inputs) if self.punctuates else ()
@@ -88,7 +90,7 @@ class HandOver(Operator):
         return replace(self, punctuates=True)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        never = _parsed(self.closed, inputs[0])[1] if self.punctuates else PunctuationSet(inputs[0])
+        never = _parsed((*self.closed, *self.lost), inputs[0])[1] if self.punctuates else PunctuationSet(inputs[0])
         return [tuple((0, left) for left in remainder(p, never))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -101,12 +103,18 @@ class HandOver(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if not self.punctuates:
             return inputs[0].punctuations
-        (closed, all_closed), begun = _parsed(self.closed, state.inputs[0]), state.punctuations("begun")
+        (closed, all_closed), begun = _parsed((*self.closed, *self.lost), state.inputs[0]), state.punctuations("begun")
         new = [p for p in inputs[0].punctuations if not all_closed.covers(p)]
         if begun.set:
             return new
         begun.absorb(closed[:1])
         return [*closed, *new]
+
+
+def _brief(texts: Sequence[str]) -> str:
+    """The first of the punctuations, shortened, and how many more there are."""
+    shown = " ".join(text if len(text) <= _LONG else f"{text[:_LONG]}…>" for text in texts[:_SHOWN])
+    return f"{shown} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else shown
 
 
 @lru_cache(maxsize=32)

@@ -10,7 +10,7 @@ Step:       [t ∈ new | no punctuation that went out before t matches t], in th
 Pass:       –
 Keep:       what the rule needs: one value, one for each key, or one for each member of the roster; and the punctuations
             that it has added.
-Propagate:  the input's punctuations and those of the rule, each if it closes something new.
+Propagate:  the input's punctuations, those of the rule, and what it derives from both, each if it closes something new.
 Safe when:  always.
 Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
 
@@ -82,13 +82,13 @@ class Punctuate(Operator):
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        return tuple(dict.fromkeys((*inputs[0], *self.rule.promises())))
+        return tuple(dict.fromkeys((*inputs[0], *self.rule.promises(inputs[0]))))
 
     def parameters(self, output: Schema) -> str:
         return str(self.rule)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [((0, p),)]
+        return [*self.rule.wanted(p), ((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["added", "sent"], inputs[0]))
@@ -124,9 +124,11 @@ class Punctuate(Operator):
         state.scratch(NewPunctuations).found = self.rule.new_punctuations(None, {}, state)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        new_ones = state.scratch(NewPunctuations).found
-        added(state).absorb(new_ones)
-        new = state.punctuations("sent").absorb([*inputs[0].punctuations, *new_ones])
+        new_ones, sent = state.scratch(NewPunctuations).found, state.punctuations("sent")
+        out = sent.absorb([*inputs[0].punctuations, *new_ones])
+        following = self.rule.following(out, state)
+        added(state).absorb([*new_ones, *following])
+        new = [*out, *sent.absorb(following)]
         self.rule.forget(new, state)
         return new
 

@@ -31,7 +31,6 @@ from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Pattern, meet, pattern_o
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import DiscreteType
 from xmlstream.punct_ns.value_set import ValueSet
 
 MOST = 64
@@ -449,7 +448,7 @@ def _within(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
     if cut is BEYOND:
         return ValueSet(y)  # no value is the last one, so that a greater one may come of each
     if end.relation in ("<", ">"):
-        if isinstance(x.sql, DiscreteType):
+        if x.numbered is not None:
             cut += 1 if end.upper else -1
         else:
             cut = y.cut(x.bound(cut, above=end.upper)[0], after=end.upper)

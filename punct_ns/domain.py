@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
@@ -19,6 +19,7 @@ from xmlstream.punct_ns.sql_type import (
     BooleanType,
     DiscreteType,
     Greatest,
+    ListedType,
     OpaqueType,
     SqlType,
     StringType,
@@ -78,19 +79,28 @@ class Domain:
     """The domain of an attribute.
 
     `type` is Spark's SQL name. `low` and `high` are inclusive bounds, None where only the type limits the values
-    (a bound at the type's own end becomes None, so that equal domains are equal). The other fields follow from these:
-    the type as `sql`, the cuts below the first and above the last value, and `lone`, true for a single value.
+    (a bound at the type's own end becomes None, so that equal domains are equal). `listed` are all the values, None
+    where they are not listed; `low` and `high` are then the first and the last. The other fields follow from these:
+    the type as `sql`, what numbers the values (`numbered`; None for a dense type), the cuts below the first and above
+    the last value, and `lone`, true for a single value.
 
     >>> minute = Domain("int", low=0, high=59)
     >>> minute.type, minute.discrete, minute.contains(60), minute.contains(None)
     ('INT', True, False, True)
+    >>> sender = Domain("STRING", nullable=False, listed=("S3", "S1"))
+    >>> sender.size, sender.low, sender.contains("S2"), sender.contains("S3")
+    (2, 'S1', False, True)
     """
+
+    sparse: ClassVar = ("listed",)
 
     type: str
     nullable: bool = True
     low: Value | None = None
     high: Value | None = None
+    listed: tuple[Value, ...] | None = None
     sql: SqlType = field(init=False, repr=False, compare=False)
+    numbered: DiscreteType | None = field(init=False, repr=False, compare=False)
     bottom: Cut = field(init=False, repr=False, compare=False)
     top: Cut = field(init=False, repr=False, compare=False)
     lone: bool = field(init=False, repr=False, compare=False)
@@ -100,16 +110,25 @@ class Domain:
         low = None if self.low is None else sql.normal(self.low)
         high = None if self.high is None else sql.normal(self.high)
         known: dict[str, object] = {"type": canonical_name(self.type), "sql": sql}
-        known["low"] = None if low == sql.low else low
-        known["high"] = None if high == sql.high else high
+        numbered = sql if isinstance(sql, DiscreteType) else None
+        if self.listed is not None:
+            values = tuple(sorted({sql.normal(value) for value in self.listed}))
+            if not values:
+                raise ValueError("no value is listed")
+            numbered, low, high = ListedType(sql, values), values[0], values[-1]
+            known |= {"listed": values, "low": low, "high": high}
+        else:
+            known["low"] = None if low == sql.low else low
+            known["high"] = None if high == sql.high else high
+        known["numbered"] = numbered
         first, last = (sql.low if low is None else low), (sql.high if high is None else high)
         bottom: Cut = 0
         top: Cut = 1
         second: Cut = 1
-        if not isinstance(sql, DiscreteType):
+        if numbered is None:
             bottom, top, second = (first, 0), (BEYOND if last is None else _above(last)), _above(first)
         elif first is not None and last is not None:
-            bottom, top = sql.ordinal(first), sql.ordinal(last) + 1
+            bottom, top = numbered.ordinal(first), numbered.ordinal(last) + 1
             second = bottom + 1
         if not bottom < top:
             raise ValueError(f"no value lies between {self.low} and {self.high}")
@@ -123,7 +142,7 @@ class Domain:
         >>> Domain("DATE").discrete, Domain("DOUBLE").discrete
         (True, False)
         """
-        return self.sql.discrete
+        return self.numbered is not None
 
     @property
     def counted(self) -> bool:
@@ -134,7 +153,7 @@ class Domain:
         >>> Domain("BIGINT").counted, Domain("DATE").counted, Domain("TIMESTAMP").counted, Domain("STRING").counted
         (True, True, False, False)
         """
-        return self.sql.counted
+        return self.sql.counted if self.numbered is None else self.numbered.counted
 
     @property
     def opaque(self) -> bool:
@@ -200,7 +219,8 @@ class Domain:
         if self.opaque:
             return True
         try:
-            cut = self.cut(self.normal(value), after=False)
+            own = self.normal(value)
+            cut = self.cut(own, after=False) if self.numbered is None else self.numbered.ordinal(own)
         except ValueError:
             return False
         return bool(self.bottom <= cut < self.top)
@@ -211,8 +231,8 @@ class Domain:
         >>> Domain("INT").cut(17, after=True), Domain("INT").cut(17.5, after=False)
         (18, 18)
         """
-        if isinstance(self.sql, DiscreteType):
-            place = self.sql.place(bound)
+        if self.numbered is not None:
+            place = self.numbered.place(bound)
             return math.floor(place) + 1 if after else math.ceil(place)
         value = self.sql.normal(bound)
         return _above(value) if after else (value, 0)
@@ -223,8 +243,8 @@ class Domain:
         >>> Domain("INT").cut_of_text("17.5", after=True)
         18
         """
-        if isinstance(self.sql, DiscreteType):
-            place = self.sql.place_of_text(text)
+        if self.numbered is not None:
+            place = self.numbered.place_of_text(text)
             return math.floor(place) + 1 if after else math.ceil(place)
         value = self.sql.read(text)
         return _above(value) if after else (value, 0)
@@ -235,8 +255,8 @@ class Domain:
         >>> Domain("INT").bound(18, above=False), Domain("STRING").bound(("b", 1), above=True)
         ((17, True), ('b', False))
         """
-        if isinstance(self.sql, DiscreteType):
-            return self.sql.value(cut if above else cut - 1), True
+        if self.numbered is not None:
+            return self.numbered.value(cut if above else cut - 1), True
         value, side = cut
         if value == NAN and side == 0 and not above:
             return math.inf, True

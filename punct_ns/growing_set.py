@@ -11,7 +11,6 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from xmlstream.punct_ns.pattern import Constant, Pattern, patterns, values
-from xmlstream.punct_ns.sql_type import DiscreteType
 from xmlstream.punct_ns.value_set import ValueSet, merged, spans
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class GrowingSet:
         self._cuts: list[Cut] = []
         self._null = False
         self._waiting: set[Value] = set()  # constants that are not yet in the cuts
-        self._ordinal = domain.sql.ordinal if isinstance(domain.sql, DiscreteType) else None
+        self._ordinal = None if domain.numbered is None else domain.numbered.ordinal
         self._set: ValueSet | None = None
         self._patterns: tuple[Pattern, ...] | None = None
 

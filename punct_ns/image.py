@@ -29,7 +29,6 @@ from xmlstream.punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import DiscreteType
 from xmlstream.punct_ns.value_set import ValueSet
 
 Function: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
@@ -123,9 +122,9 @@ def _listed(closed: ValueSet) -> list[Value]:
     """The values of a set, ranges with too many left out."""
     domain, found = closed.domain, list[Value]()
     for low, high in closed.intervals():
-        if isinstance(domain.sql, DiscreteType):
+        if domain.numbered is not None:
             if high - low <= MOST:
-                found += map(domain.sql.value, range(low, high))
+                found += map(domain.numbered.value, range(low, high))
         elif low[0] == high[0]:
             found.append(low[0])
     return found
@@ -305,8 +304,8 @@ def _without(low: Cut, high: Cut, hole: tuple[Cut, Cut] | None) -> Iterator[tupl
 
 def neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
     """Returns the last value below a cut and the first above it; also for floating point, by its representation."""
-    if isinstance(domain.sql, DiscreteType):
-        return domain.sql.value(cut - 1), domain.sql.value(cut)
+    if domain.numbered is not None:
+        return domain.numbered.value(cut - 1), domain.numbered.value(cut)
     value, side = cut
     return (value, _next(value, domain, math.inf)) if side else (_next(value, domain, -math.inf), value)
 
@@ -335,7 +334,7 @@ def preimage(closed: ValueSet, x: Domain, f: Function, *, falling: bool = False)
     >>> found and [*found.intervals()]
     [(60, 180)]
     """
-    if not isinstance(x.sql, DiscreteType):
+    if x.numbered is None:
         return None
     search = _Inverse(x, closed.domain, f, falling)
     ends = sorted({cut for pair in closed.intervals() for cut in pair})
@@ -377,8 +376,8 @@ class _Inverse:
         return (self._mirrored(high), self._mirrored(low)) if self._falling else (low, high)
 
     def _value(self, number: int) -> Value:
-        assert isinstance(self._x.sql, DiscreteType)
-        return self._x.sql.value(self._mirrored(number) - 1 if self._falling else number)
+        assert self._x.numbered is not None
+        return self._x.numbered.value(self._mirrored(number) - 1 if self._falling else number)
 
     def _mirrored(self, number: int) -> int:
         return self._top + self._bottom - number

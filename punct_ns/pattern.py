@@ -86,7 +86,7 @@ def canonical(pattern: Pattern, domain: Domain) -> Pattern:
             return NULL if domain.nullable else EMPTY
         case Constant(value):
             constant = domain.normal(value)
-            inside = domain.bottom <= domain.cut(constant, after=False) < domain.top
+            inside = domain.contains(constant)
             return (
                 (NOT_NULL if domain.nullable else WILDCARD)
                 if inside and domain.lone

@@ -89,13 +89,17 @@ class Schema:
         return Schema(attributes).bounded(domains)
 
     def bounded(self, domains: str) -> Schema:
-        """Returns this schema with declared bounds, as in `hour 0.., min 0..59`; UsageError if unreadable.
+        """Returns this schema with declared bounds or lists, as in `hour 0.., min 0..59, sid {S1,S2}`.
+
+        Null is a value of a list only if it is listed. Raises UsageError if the text is unreadable.
 
         >>> Schema.of(min="INT").bounded("min 0..59")["min"].domain
-        Domain(type='INT', nullable=True, low=0, high=59)
+        Domain(type='INT', nullable=True, low=0, high=59, listed=None)
+        >>> Schema.of(sid="STRING").bounded("sid {S1, S2}").ddl()
+        '`sid` STRING NOT NULL'
         """
         declared: dict[int, Attribute] = {}
-        for text in split_outside(domains, ","):
+        for text in split_outside(domains, ",", quotes='`"'):
             if not text.strip():
                 continue
             name, bounds = split_name(text)
@@ -103,8 +107,11 @@ class Schema:
             if index in declared:
                 raise UsageError(f"the domain of {name} is declared twice")
             known = self[index]
-            low, high = parsed_bounds(bounds, known)
             try:
+                if bounds.startswith("{"):
+                    declared[index] = Attribute(known.name, _listed(bounds, known.domain))
+                    continue
+                low, high = parsed_bounds(bounds, known)
                 declared[index] = Attribute(known.name, Domain(known.domain.type, known.domain.nullable, low, high))
             except ValueError as reason:
                 raise UsageError(f"'{text.strip()}' is not a valid domain: {reason}") from None
@@ -209,6 +216,20 @@ def parsed_bounds(text: str, attribute: Attribute) -> tuple[Value | None, Value 
         )
     except ValueError as reason:
         raise UsageError(f"'{text}' are no bounds of {attribute.name}: {reason}") from None
+
+
+def _listed(text: str, domain: Domain) -> Domain:
+    """Returns the domain of the values in a list, written as in a pattern; ValueError if it cannot be read."""
+    if not text.endswith("}"):
+        raise ValueError("a list ends with }")
+    texts = [part.strip(BLANKS) for part in split_outside(text[1:-1], ",", quotes='"')]
+    plain = [part for part in texts if part and part != "null"]
+    if quoted := next((part for part in plain if len(part) > 1 and part[0] == part[-1] == "'"), None):
+        raise ValueError(f"{quoted} has single quotes around it; a value with a comma stands in double quotes")
+    values = (part[1:-1].replace('""', '"') if len(part) > 1 and part[0] == part[-1] == '"' else part for part in plain)
+    if "null" in texts and not domain.nullable:
+        raise ValueError("null is listed, but the attribute is NOT NULL")
+    return Domain(domain.type, nullable="null" in texts, listed=tuple(map(domain.read, values)))
 
 
 def _attribute(column: str) -> Attribute:

@@ -26,7 +26,7 @@ from itertools import combinations, product
 from typing import Literal, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.punct_ns.domain import BLANKS, Domain, Value
+from xmlstream.punct_ns.domain import BLANKS, NAN, Domain, Value
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType, exact_number
 from xmlstream.punct_ns.pattern import values
@@ -188,7 +188,7 @@ def implied(schema: Schema, schemes: Iterable[Scheme]) -> Schema:
 
     >>> schema = Schema.parse("hour INT, min INT")
     >>> implied(schema, parse_schemes("hour, min 0..59 by 10", schema))["min"].domain
-    Domain(type='INT', nullable=False, low=0, high=59)
+    Domain(type='INT', nullable=False, low=0, high=59, listed=None)
     """
     attributes = list(schema.attributes)
     for scheme in schemes:
@@ -204,12 +204,14 @@ def _implied(domain: Domain, term: Term) -> Domain:
             return domain
         case "prefix":
             high = math.inf if isinstance(domain.sql, FloatType) and domain.high is None else domain.high
-            return Domain(domain.type, nullable=False, low=domain.low, high=high)
+            listed = domain.listed and tuple(value for value in domain.listed if value != NAN)
+            return Domain(domain.type, nullable=False, low=domain.low, high=high, listed=listed)
         case "tiles":
             low = _innermost(max, (domain.low, term.low), domain)
             high = _innermost(min, (domain.high, term.high), domain)
             try:
-                return Domain(domain.type, nullable=False, low=low, high=high)
+                tiled = Domain(domain.type, nullable=False, low=low, high=high)
+                return replace(tiled, listed=domain.listed and tuple(filter(tiled.contains, domain.listed)))
             except ValueError as reason:
                 raise UsageError(f"'{term}' lies outside the declared domain: {reason}") from None
 

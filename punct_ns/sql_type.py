@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -93,7 +94,7 @@ ALIASES = {
     "TIMESTAMP_LTZ": "TIMESTAMP",
 }
 
-_OPENING, _CLOSING = "<([", ">)]"
+_OPENING, _CLOSING = "<([{", ">)]}"
 
 
 Value = str | int | Decimal | float | bool | date | datetime
@@ -257,6 +258,54 @@ class BooleanType(DiscreteType):
 
     def value(self, ordinal: int) -> bool:
         return ordinal == 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListedType(DiscreteType):
+    """The values of a type that a domain lists, ascending: each but the last has a next one.
+
+    A value that is not listed has the ordinal behind the last one, and a place between its neighbours.
+
+    >>> senders = ListedType(StringType(), ("S1", "S3"))
+    >>> senders.ordinal("S3"), senders.ordinal("S2"), senders.place("S2")
+    (1, 2, Fraction(1, 2))
+    """
+
+    of: SqlType
+    values: tuple[Value, ...]
+    counted = True
+
+    @property
+    def low(self) -> Value:
+        return self.values[0]
+
+    @property
+    def high(self) -> Value:
+        return self.values[-1]
+
+    def read(self, text: str) -> Value:
+        return self.of.read(text)
+
+    def write(self, value: Value) -> str:
+        return self.of.write(value)
+
+    def normal(self, value: object) -> Value:
+        return self.of.normal(value)
+
+    def ordinal(self, value: Value) -> int:
+        place = self.place(value)
+        return place if isinstance(place, int) else len(self.values)
+
+    def value(self, ordinal: int) -> Value:
+        return self.values[ordinal]
+
+    def place(self, bound: object) -> int | Fraction:
+        value = self.of.normal(bound)
+        at = bisect_left(self.values, value)
+        return at if self.values[at : at + 1] == (value,) else at - Fraction(1, 2)
+
+    def place_of_text(self, text: str) -> int | Fraction:
+        return self.place(self.of.read(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import NAN, Cut, Domain, Value
 from xmlstream.punct_ns.numeric_type import FloatType
-from xmlstream.punct_ns.sql_type import DiscreteType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -51,8 +50,8 @@ class ValueSet:
         """
         present = list(values)
         null = domain.nullable and None in present
-        if isinstance(domain.sql, DiscreteType):
-            ordinal = domain.sql.ordinal
+        if domain.numbered is not None:
+            ordinal = domain.numbered.ordinal
             ordinals = sorted({ordinal(v) for v in present if v is not None})
             return ValueSet(domain, tuple(merged(domain, ((o, o + 1) for o in ordinals))), null)
         distinct = {v for v in present if v is not None}
@@ -132,9 +131,8 @@ class ValueSet:
         >>> ValueSet.of(Domain("INT"), [3, 4, 9]).lone_and_longer()
         ([9], [(3, 5)])
         """
-        sql = self.domain.sql
-        if isinstance(sql, DiscreteType):
-            lone = [sql.value(low) for low, high in self.intervals() if high - low == 1]
+        if (numbered := self.domain.numbered) is not None:
+            lone = [numbered.value(low) for low, high in self.intervals() if high - low == 1]
             return lone, [(low, high) for low, high in self.intervals() if high - low > 1]
         is_lone = [low[1] == 0 and self.domain.cut(low[0], after=True) == high for low, high in self.intervals()]
         pairs = list(zip(is_lone, self.intervals(), strict=True))
@@ -146,9 +144,8 @@ class ValueSet:
         >>> ValueSet.of(Domain("INT"), [9, 3, 4]).each()
         [3, 4, 9]
         """
-        sql = self.domain.sql
-        if isinstance(sql, DiscreteType):
-            return [sql.value(ordinal) for low, high in self.intervals() for ordinal in range(low, high)]
+        if (numbered := self.domain.numbered) is not None:
+            return [numbered.value(ordinal) for low, high in self.intervals() for ordinal in range(low, high)]
         lone, longer = self.lone_and_longer()
         if not all(map(self._ends_the_line, longer)):
             raise ValueError(f"a range of {self.domain.type} cannot be counted")

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
     from xmlstream.operators.punctuators.count import ByCount
-    from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+    from xmlstream.operators.punctuators.order import ByClock, ByOrder
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+    from xmlstream.operators.punctuators.roster import ByRoster
     from xmlstream.punct_ns.errors import (
         InputError,
         MalformedInput,
@@ -93,7 +94,8 @@ __all__ = [
 
 _MODULES = {
     "xmlstream.operators.punctuators.count": ("ByCount",),
-    "xmlstream.operators.punctuators.order": ("ByClock", "ByOrder", "ByRoster"),
+    "xmlstream.operators.punctuators.order": ("ByClock", "ByOrder"),
+    "xmlstream.operators.punctuators.roster": ("ByRoster",),
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.method_sql": ("Groups", "session_window"),

@@ -90,7 +90,7 @@ def coalesced_domain(expression: str, schema: Schema) -> Domain | None:
 
     >>> schema = Schema.parse("x INT, y SMALLINT NOT NULL, w STRING", "x 0..23, y 1..24")
     >>> coalesced_domain("coalesce(x, y)", schema)
-    Domain(type='INT', nullable=False, low=0, high=24)
+    Domain(type='INT', nullable=False, low=0, high=24, listed=None)
     >>> coalesced_domain("coalesce(x, w)", schema)
     """
     tree = parsed(expression)

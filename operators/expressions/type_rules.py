@@ -121,7 +121,7 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     Numbers only: a date as a timestamp depends on the time zone, and texts compare differently from numbers.
 
     >>> lossless_cast(Domain("INT", low=0), "BIGINT")
-    Domain(type='BIGINT', nullable=True, low=0, high=None)
+    Domain(type='BIGINT', nullable=True, low=0, high=None, listed=None)
     >>> lossless_cast(Domain("BIGINT"), "DOUBLE") is None
     True
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -144,11 +145,18 @@ def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple
     One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
     that values are compared by hashing.
     """
-    schema = punctuations[0].schema
+    for table, ddl, test in _arrow_tables(tuple(punctuations)):
+        yield frame.engine.rows(table, ddl), test
+
+
+@lru_cache(maxsize=8)  # a hand_over has the same punctuations in each slice
+def _arrow_tables(punctuations: tuple[Punctuation, ...]) -> list[tuple[pa.Table, str, str]]:
+    """The tables, their types, and their join conditions."""
+    schema, found = punctuations[0].schema, []
     for shape, rows in _rows_by_shape(punctuations).items():
-        table = frame.engine.rows(_arrow(shape, rows, schema), _ddl(shape, schema))
         test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
-        yield table, test or "true"
+        found.append((_arrow(shape, rows, schema), _ddl(shape, schema), test or "true"))
+    return found
 
 
 def keys_in(punctuations: Sequence[Punctuation]) -> list[tuple[list[str], pa.Table]] | None:

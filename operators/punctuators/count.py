@@ -108,7 +108,7 @@ class ByCount(Rule):
             what = f"no group is complete with {self.count} tuples"
             raise UsageError(what, hint="a count is 1 or more, or an attribute that has it")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
@@ -119,7 +119,7 @@ class ByCount(Rule):
         log = LogSchema(
             group,
             (StateModel(what, 0, ALWAYS, is_fixed=True),),
-            combine=lambda rows, _ages: _combined(rows, group.names, _COUNT, _N, _BEGAN),
+            combine=lambda rows, _ages: _combined(rows, group.names),
             key=group.names,
         )
         return StateSchema({"open": log})
@@ -157,7 +157,7 @@ class ByCount(Rule):
             f"{_KNOWN} AS {_N}",
             f"coalesce({_BEGAN}, {POSITION}) AS {_BEGAN}",
         )
-        came = _combined(alive, group.names, _COUNT, _N, _BEGAN, POSITION).where(f"{POSITION} IS NOT NULL")
+        came = _combined(alive, group.names, f"max({POSITION}) AS {POSITION}").where(f"{POSITION} IS NOT NULL")
         kept.add(Tuples(came.drop(POSITION), facts["on"] + facts["late"], exact=False))
         kept.settle()
         if not facts["full"]:
@@ -182,18 +182,19 @@ class ByCount(Rule):
             return
         short = taken.frame.where(f"{_N} IS NULL OR {_COUNT} < {_N}")
         found = in_utc(short.to_arrow().sort_by(_BEGAN)).to_pylist()
-        state.short += [self._too_few(row, group) for row in found]
+        state.short += [(row[_BEGAN], self._too_few(row, group)) for row in found]
 
     def _too_few(self, row: Facts, group: Schema) -> str:
         """A sentence about a group that was closed before its number was full."""
         count, n = row[_COUNT], row[_N]
         came = f"{count} of {_tuples(n)}" if n is not None else f"{_tuples(count)}, none with a value of {self.count}"
-        return f"{_named(row, group)} was closed with {came}, from position {row[_BEGAN]} on"
+        return f"{_named(row, group)} was closed with {came}"
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         group = self._group(schema)
-        words = "" if values[_ENDED] else f"{_named(values, group)} was complete with {_tuples(values[_KNOWN])}"
-        return constants(schema, self.attributes, [values[name] for name in group.names]), words + self._or_not_all
+        known = "the tuples that it has" if values[_ENDED] else _tuples(values[_KNOWN])
+        words = f"{_named(values, group)} was complete with {known}{self._or_not_all}"
+        return constants(schema, self.attributes, [values[name] for name in group.names]), words
 
     def contradiction(self, values: Facts, schema: Schema) -> str:
         """What is wrong with a tuple's number."""
@@ -227,11 +228,10 @@ class ByCount(Rule):
         return Schema(tuple(map(schema.attribute, self.attributes)))
 
 
-def _combined(rows: Frame, keys: Sequence[str], count: str, *rest: str) -> Frame:
-    """One row for each group: the greatest count, and the greatest, which is the only, number; where it begins."""
-    n, began, *came = rest
-    wanted = [f"max({count}) AS {count}", f"max({n}) AS {n}", f"min({began}) AS {began}"]
-    return rows.group_by(keys, [*wanted, *(f"max({name}) AS {name}" for name in came)])
+def _combined(rows: Frame, keys: Sequence[str], *more: str) -> Frame:
+    """One row for each group: the greatest count, the only number, where it begins; and more aggregates."""
+    wanted = [f"max({_COUNT}) AS {_COUNT}", f"max({_N}) AS {_N}", f"min({_BEGAN}) AS {_BEGAN}"]
+    return rows.group_by(keys, [*wanted, *more])
 
 
 def _tuples(count: int) -> str:

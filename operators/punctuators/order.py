@@ -1,4 +1,4 @@
-"""Punctuation by order: an attribute ascends, by its values so far, by a roster of senders, or by the clock.
+"""Punctuation by order: an attribute ascends, by its values so far or by the clock.
 
 *By order*: the attribute ascends, with some slack; the values below the greatest one have passed. The punctuation is
 `(,v)`, v the greatest value so far, less the slack; it leaves v open, since more tuples may have v. Where each key has
@@ -6,14 +6,6 @@ its own time, like sensors with their own clocks, the order holds among the tupl
 the key: `<S01, (,v)>`. A slow key then closes its own past late, and no other key's. A stream that sort has put in
 ascending order is punctuated by order without slack (Tucker et al. 2003, §6.2). Differs: Tucker et al. 2007, §8.1, has
 `[⊥,v]` after each tuple, which is unsound if two tuples have the same value.
-
-*By roster*: a list names all senders; a value has passed once each of them has sent a greater one. The punctuation is
-`(,v)`, v the least of the members' greatest values. Source: Tucker et al. 2003, §6.2 (auxiliary information): with a
-list of the sensor units, punctuate finds out when all reports for an hour have arrived, without help from the sensors.
-Within a slice, u passes at the first position at which every member has exceeded u. A member's greatest value rises in
-steps, each from an old value o at a position p; the member exceeds u with the last of its steps with o ≤ u, if it ever
-does. For one member both o and p ascend from step to step. So the position for u is the greatest p of all members'
-steps with o ≤ u, where each member's last value counts as a step that is still to come: one window, ordered by value.
 
 *By clock*: time passes even while the source is silent, and closes the moments whose tuples would come too late.
 Source: Tucker et al. 2007, §8.3 (heartbeats). A slice that has read everything that had arrived at a moment closes up
@@ -25,7 +17,8 @@ stays open, as v does in every `(,v)`.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -52,14 +45,14 @@ from xmlstream.operators.punctuators.rule import (
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
-from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, Pattern, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
 from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
@@ -117,7 +110,7 @@ class ByOrder(Rule):
                 hint="the order holds for each value of the key: the key must be another attribute",
             )
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Prefixes of the attribute, for each key."""
         if not self.per:
             return prefix_of(self.attribute)
@@ -279,118 +272,6 @@ class ByOrder(Rule):
         return Punctuation.of(schema, {**dict(zip(schema.names, of_key.patterns, strict=True)), self.attribute: passed})
 
 
-_BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
-"""For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step."""
-
-_NEVER = "9223372036854775807"
-
-
-@dataclass(frozen=True, slots=True)
-class ByRoster(Rule):
-    """Each member of the roster, a value of the attribute `member`, sends ascending values of `attribute`.
-
-    Other senders delay no punctuation, but their tuples may be late like any other. Null and NaN close nothing.
-    """
-
-    attribute: str
-    member: str
-    roster: tuple[Value, ...]
-
-    @property
-    def name(self) -> str:
-        return f"roster of {self.member}"
-
-    def __str__(self) -> str:
-        texts = (value.isoformat() if isinstance(value, date) else str(value) for value in self.roster)
-        members = ", ".join(format_pattern(Constant(text), Domain("STRING")) for text in texts)
-        return f"roster of {written_name(self.member)} ({members}), order of {written_name(self.attribute)}"
-
-    def require(self, schema: Schema) -> None:
-        """The roster is not empty, and its members are values of the attribute."""
-        ordered_attribute(schema, self.attribute)
-        member = schema.attribute(self.member)
-        if schema.index(self.attribute) == schema.index(self.member):
-            raise QueryError(f"{self.attribute} cannot be both the sender and the value that ascends")
-        if not self.roster:
-            raise UsageError("the roster is empty", hint=f"list values of {self.member}")
-        for value in self.roster:
-            if not member.domain.contains(value):
-                raise UsageError(f"{value!r} on the roster is not a valid value of {self.member} {member.domain.type}")
-
-    def promises(self) -> tuple[Scheme, ...]:
-        """Prefixes of the attribute."""
-        return prefix_of(self.attribute)
-
-    def state_schema(self, schema: Schema) -> StateSchema:
-        """The greatest value of each member."""
-        member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, combine=greatest_of([self.member], self.attribute))})
-
-    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
-        """Late is a tuple behind the position at which its value had passed."""
-        schema = state.inputs[0]
-        place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
-        rows = tuples.union_by_name(self._start(tuples, state))
-        mine = f"OVER (PARTITION BY {quoted(self.member)}"
-        earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        known = rows.select(
-            "*",
-            f"max({place}) {earlier} AS {_BEFORE_STEP}",
-            # Only a member has a row without a position, which sorts before all others.
-            f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier}) AS {_LISTED}",
-            f"max({place}) {mine}) AS {_LAST}",
-        )
-        tuple_ = f"named_struct('value', {place}, 'at', CAST(NULL AS BIGINT), 'own', {POSITION})"
-        step = f"named_struct('value', {_BEFORE_STEP}, 'at', {POSITION}, 'own', CAST(NULL AS BIGINT))"
-        ahead = f"named_struct('value', {_LAST}, 'at', {_NEVER}, 'own', CAST(NULL AS BIGINT))"
-        parts = (
-            f"CASE WHEN {POSITION} IS NULL THEN array({ahead})"
-            f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
-            f" ELSE array({tuple_}) END"
-        )
-        each = known.select("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
-        each = each.select("*", f"{_STEP}.own AS {POSITION}")
-        passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
-        return unless_late(each, f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}")
-
-    def aggregates(self, schema: Schema) -> dict[str, str]:
-        """The least of the members' greatest values; null while a member has sent none."""
-        domain = schema.attribute(self.attribute).domain
-        last = f"{_STEP}.at = {_NEVER}"
-        least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
-        return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
-
-    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """The values below the least of the members' greatest values have passed."""
-        if flagged is None:
-            return []
-        names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
-        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(*names)
-        latest = state.log("latest")
-        latest.add(Tuples(last, len(self.roster)))
-        latest.settle()
-        if facts["bound"] is None:
-            return []
-        schema = state.inputs[0]
-        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
-        return [Punctuation.of(schema, {self.attribute: bound})]
-
-    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
-        """The punctuation that closed the value of the late tuple."""
-        return up_to(self.attribute, values, schema), ""
-
-    def _start(self, tuples: Frame, state: OperatorState) -> Frame:
-        """Each member's greatest value before the slice; null if it has none."""
-        if (whole := state.log("latest").whole()) is not None:
-            return whole.frame
-        member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
-        members = list(dict.fromkeys(map(member.domain.normal, self.roster)))
-        listed = pa.array(members, arrow_type(member.domain))
-        nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
-        ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
-        return tuples.engine.rows(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
-
-
 @dataclass(frozen=True, slots=True)
 class ByClock(Rule):
     """A tuple comes no later than `delay` after the moment in its `attribute`."""
@@ -417,7 +298,7 @@ class ByClock(Rule):
         if self.delay < timedelta():
             raise UsageError(f"the delay {self.delay} is below zero")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Prefixes of the attribute."""
         return prefix_of(self.attribute)
 

@@ -68,7 +68,7 @@ class ByDomain(Rule):
         if not self._outside(schema):
             raise QueryError(f"the limits '{self.limits}' exclude no value that the schema allows")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """None: no further punctuation will come."""
         return ()
 
@@ -88,6 +88,8 @@ class ByDomain(Rule):
         found = []
         for wide, narrow in zip(schema, schema.bounded(self.limits), strict=True):
             inside = ValueSet.of_intervals(wide.domain, [(narrow.domain.bottom, narrow.domain.top)])
+            if narrow.domain.listed is not None:
+                inside = ValueSet.of(wide.domain, narrow.domain.listed)
             outside = ValueSet(wide.domain, inside.complement().cuts)
             found += [Punctuation.of(schema, {wide.name: pattern}) for pattern in patterns(outside)]
         return found
@@ -150,7 +152,7 @@ class ByPredicate(Rule):
             if time in map(schema.attribute, self.attributes):
                 raise QueryError(f"{time.name} cannot be both the time and an attribute of the group that ends")
 
-    def promises(self) -> tuple[Scheme, ...]:
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 

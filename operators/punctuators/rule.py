@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
+from xmlstream.operators.required_punctuations import Way
 from xmlstream.operators.state.closed_set import ClosedSet
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.state_schema import Combine, StateSchema
@@ -61,8 +62,12 @@ class Rule(Protocol):
     def require(self, schema: Schema) -> None:
         """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
 
-    def promises(self) -> tuple[Scheme, ...]:
-        """The schemes of the punctuations that the rule adds."""
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
+        """The schemes of the punctuations that the rule adds to an input that promises these schemes."""
+
+    def wanted(self, p: Punctuation) -> Sequence[Way]:
+        """The punctuations of the input from which the rule derives `p`, beside `p` itself."""
+        return ()
 
     def state_schema(self, schema: Schema) -> StateSchema:
         """The state that the rule keeps for an input of this schema, beside the punctuations that it has added."""
@@ -84,6 +89,10 @@ class Rule(Protocol):
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
+
+    def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """The punctuations that follow from new ones of the input and of the rule, which are in the set `sent`."""
+        return []
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that the first late tuple of a slice breaks, if it was added within that slice; and a remark.
@@ -133,10 +142,14 @@ def constants(schema: Schema, names: Sequence[str], values: Iterable[object]) ->
 
 def with_ended(tuples: Frame, state: OperatorState, name: str) -> Frame:
     """The tuples with a column of that name: whether a punctuation of an earlier slice, added here, matches them."""
-    ended = list(added(state).set)
-    if is_inline(ended):
-        return tuples.select("*", f"({condition(ended)}) AS {name}")
-    late, others = matching(tuples, ended), not_matching(tuples, ended)
+    return with_closed(tuples, list(added(state).set), name)
+
+
+def with_closed(tuples: Frame, closed: Sequence[Punctuation], name: str) -> Frame:
+    """The tuples with a BOOLEAN column of that name: whether one of these punctuations matches the tuple."""
+    if is_inline(closed):
+        return tuples.select("*", f"({condition(closed)}) AS {name}")
+    late, others = matching(tuples, closed), not_matching(tuples, closed)
     return late.select("*", f"true AS {name}").union(others.select("*", f"false AS {name}"))
 
 

@@ -54,7 +54,8 @@ class OperatorState:
     arrived was read; None if that is not known. `awaited` are the attributes by whose values groups of operators above
     close; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
     `letters` are the dead letters among them; `overdue` counts the kept rows that were older than `purge_after` allows,
-    and `overdue_letters` gives them; `short` are sentences on groups that were closed before all of them had come.
+    and `overdue_letters` gives them; `short` are sentences on groups that were closed before all their tuples had come,
+    each with the position of the first.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class OperatorState:
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[DeadLetter] = []
-        self.short: list[str] = []
+        self.short: list[tuple[int, str]] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
         if committed is not None:

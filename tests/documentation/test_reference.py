@@ -129,6 +129,17 @@ def test_every_metric_that_the_operations_watch_is_one_that_prometheus_gets() ->
     assert watched <= served
 
 
+def test_the_rules_for_prometheus_are_rules() -> None:
+    yaml = pytest.importorskip("yaml")
+    (shown,) = [block.text for block in blocks("xmlstream/manual/operations.md") if "- alert:" in block.text]
+    ((group,),) = yaml.safe_load(shown).values()
+    assert group["name"] == "xmlstream"
+    for rule in group["rules"]:
+        assert rule.keys() - {"for"} == {"alert", "expr"}
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+        assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m"))
+
+
 def test_every_error_is_in_its_table() -> None:
     named = set(re.findall(r"`xs\.(\w+)`", section("xmlstream/runtime/README.md", "Errors")))
     errors = {

@@ -156,7 +156,7 @@ class Running:
         return self._state.set_aside, self._state.letters
 
     @property
-    def short(self) -> list[str]:
+    def short(self) -> list[tuple[int, str]]:
         """What the last slice found of groups that were closed before all their tuples had come."""
         return self._state.short
 

@@ -17,8 +17,9 @@ from tests.harness.running import Row, Running
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
-from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -376,11 +377,11 @@ def test_a_group_that_something_else_closes_is_forgotten_and_lacks_tuples(sessio
     running.restart()
     # Two punctuations that close group 1 together only, since n has no other values.
     running.shows("<1, (,5], *> | <1, (5,), *> <1, null, *>", out="<1, (,5], *> | <1, (5,), *> <1, null, *>")
-    assert running.short == ["tx 1 was closed with 1 of 2 tuples, from position 0 on"]
+    assert running.short == [(0, "tx 1 was closed with 1 of 2 tuples")]
     running.shows("(3, null, b) <*, *, *>", out="(3, null, b) <*, *, *>", kept="0")
     assert running.short == [
-        "tx 2 was closed with 1 tuple, none with a value of n, from position 1 on",
-        "tx 3 was closed with 2 of 3 tuples, from position 2 on",
+        (1, "tx 2 was closed with 1 tuple, none with a value of n"),
+        (2, "tx 3 was closed with 2 of 3 tuples"),
     ]
 
 

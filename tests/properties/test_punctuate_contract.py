@@ -18,8 +18,9 @@ from tests.oracles import oracle, punctuate_oracle
 from tests.oracles.punctuate_oracle import Teller
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
-from xmlstream.operators.punctuators.order import ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema

@@ -58,6 +58,9 @@ SMALL: list[Small] = [
            low=Decimal("0.0"), high=Decimal("0.4")),
     *_both("DATE", _DAYS[:4], _DAYS, low=_DAYS[0], high=_DAYS[-1]),
     *_both("TIMESTAMP", _MOMENTS, _MOMENTS, low=_MOMENTS[0], high=_MOMENTS[-1]),
+    # Their values are listed; ends lie also between them.
+    *_both("STRING", ["", "b", "c", "d", "e"], ["b", "d", "e"], listed=("b", "d", "e")),
+    *_both("INT", [0, 1, 2, 3, 7, 9], [1, 2, 7], listed=(1, 2, 7)),
 ]  # fmt: skip
 DISCRETE = [small for small in SMALL if small.domain.discrete]
 _AROUND: dict[str, tuple[Any, ...]] = {
@@ -106,7 +109,8 @@ class SmallSchema:
     @property
     def surroundings(self) -> list[Tuple]:
         """The universe, and around each value between ends others between the same ends: for what asks of an order."""
-        return list(product(*((*small.universe, *_AROUND.get(small.domain.type, ())) for small in self.smalls)))
+        around = [() if small.domain.listed else _AROUND.get(small.domain.type, ()) for small in self.smalls]
+        return list(product(*((*small.universe, *more) for small, more in zip(self.smalls, around, strict=True))))
 
 
 def small_schemas(most: int = 3, among: Sequence[Small] = SMALL) -> st.SearchStrategy[SmallSchema]:

@@ -42,7 +42,7 @@ READ_OPTIONS = [
         "Local name of the tuples' elements, or several, `a|b`; `{uri}name` in one namespace; inferred if missing.",
     ),
     Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
-    Keyword("domains", "str", "", "Bounds of attributes, such as `hour 0.., min 0..59`; a value outside is malformed."),
+    Keyword("domains", "str", "", "Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed."),
     Keyword("uniqueIds", "str", "", "Attributes whose values occur once, `a, b`: each tuple closes its value."),
     Keyword("sectionEnds", "str", "", "What end tags close, such as `open_auction id; regions/* region; people *`."),
     Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts`."),
@@ -234,7 +234,7 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
 
 STREAM_OPTIONS = [
     Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
-    Keyword("domains", "str", "", "Bounds of attributes, such as `hour 0.., min 0..59`; a value outside is malformed."),
+    Keyword("domains", "str", "", "Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed."),
     Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts, slack 5m`."),
     Keyword(
         "mode",

@@ -156,7 +156,7 @@ def _prepared(
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
-    root = continuing(root, options.get("continues"), checkpoint, targets)
+    root = continuing(root, options.get("continues"), checkpoint, targets, options.get("incomplete"))
     root = root if options.get("as_written") else optimized(root)
     require_safe(root, options, follow=follow)
     return root, settings_of(targets, checkpoint, follow=follow, **options)

@@ -75,15 +75,22 @@ def monitor(
     checkpoint: Annotated[str, option("DIR", "Where the run's state lives, a directory or s3://….")],
     address: Annotated[str, option("[HOST:]PORT", "Where to serve; port 0 is a free one.", "--at")] = "0",
     metrics: Annotated[str | None, option("FILE", "The run's metrics file, for all of its slices.")] = None,
+    operate: Annotated[
+        str | None, option("TOKEN", "Who knows it may declare punctuations of silent sources on the page.")
+    ] = None,
 ) -> None:
-    """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
+    """Serve the page of a run from its checkpoint, until interrupted; without --operate it never writes."""
     from xmlstream.monitor.monitor import Monitor
     from xmlstream.monitor.recorded import keep_reading, recorded_view
     from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.settings import Settings
 
+    if operate is not None and Settings((), checkpoint=checkpoint).is_remote:
+        what = f"the checkpoint {checkpoint} is in an object store, where a run does not look for what is declared"
+        raise UsageError(what, hint="declare it on the page of the run: xmlstream run … --monitor 0 --operate TOKEN")
     with readable(checkpoint) as (directory, refresh):
         view = recorded_view(directory, metrics)
-        server, until = Monitor(address, view), threading.Event()
+        server, until = Monitor(address, view, operate), threading.Event()
         arguments = directory, view, until, refresh
         reader = threading.Thread(target=keep_reading, args=arguments, name="checkpoint", daemon=True)
         reader.start()

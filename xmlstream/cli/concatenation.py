@@ -44,11 +44,9 @@ def concatenate(place: Path | str, out: Written, earlier: Sequence[Path | str] =
     require_known_scheme(str(place))
     output = Output(place)
     closed = [final_in(Output(each)) for each in (*earlier, place)[1:]]
-    names, paths = _documents(output)
+    before = [(each, _documents(each)) for each in map(Output, earlier)]
+    paths = _documents(output)
     if not paths:
-        if others := sorted({PurePath(name).suffix[1:] for name in names}):
-            what = f"{output.where} has {' and '.join(others)} documents, but no XML"
-            raise UsageError(what, hint="`xmlstream cat` is only for XML")
         raise UsageError(
             f"there is no document in {output.where}",
             hint="a query writes its first document with its first result; the findings that `xmlstream run` prints "
@@ -74,7 +72,7 @@ def concatenate(place: Path | str, out: Written, earlier: Sequence[Path | str] =
                     out.write(root[:-1] + exactness + root[-1:])
                     if earlier:
                         out.write(b"\n")
-                    for tuple_ in _final(earlier, closed):
+                    for tuple_ in _final(before, closed):
                         out.write(tuple_)
                     ended_line = bool(earlier)
                 elif part.replace(INEXACT, b"") != root:
@@ -87,22 +85,28 @@ def concatenate(place: Path | str, out: Written, earlier: Sequence[Path | str] =
     return len(paths)
 
 
-def _documents(output: Output) -> tuple[list[str], list[str]]:
-    """The names of the committed documents of an output, and of those in XML.
+def _documents(output: Output) -> list[str]:
+    """The names of the committed documents of an output.
 
     Raises:
-        UsageError: There is no such output.
+        UsageError: There is no such output, or it is not XML.
     """
     if not output.store.exists():
         raise UsageError(f"there is no output {output.where}", hint="name the directory that `xmlstream run -o` wrote")
     names = [name for name in output.documents() if slice_of(name) is not None and "/" not in name]
-    return names, sorted(name for name in names if name.endswith(".xml"))
+    paths = sorted(name for name in names if name.endswith(".xml"))
+    if not paths and (others := sorted({PurePath(name).suffix[1:] for name in names})):
+        what = f"{output.where} has {' and '.join(others)} documents, but no XML"
+        raise UsageError(what, hint="`xmlstream cat` is only for XML")
+    return paths
 
 
-def _final(places: Sequence[Path | str], closed: Sequence[tuple[Schema, PunctuationSet]]) -> Iterator[bytes]:
+def _final(
+    outputs: Sequence[tuple[Output, Sequence[str]]], closed: Sequence[tuple[Schema, PunctuationSet]]
+) -> Iterator[bytes]:
     """The tuples of outputs that are final there; for each output, `closed` is what the next one has found closed."""
-    for number, output in enumerate(map(Output, places)):
-        for name in _documents(output)[1]:
+    for number, (output, names) in enumerate(outputs):
+        for name in names:
             with output.open(name) as document:
                 for _, element in etree.iterparse(document, events=("end",), huge_tree=True):
                     root = element.getparent()

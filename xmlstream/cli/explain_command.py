@@ -190,10 +190,11 @@ _COMPARED = (
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
+    from xmlstream.diagnosis.so_far import with_value_so_far
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, _):
-        report = inspect(directory, key, functions=_Computed(directory))
+        report = with_value_so_far(inspect(directory, key, functions=_Computed(directory)), directory, key)
     return json.dumps(report.json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,18 +70,23 @@ class Environment:
     engine: str = "spark"
 
 
-def run_script(
-    script: Script,
-    settings: Settings,
-    environment: Environment,
-    console: Console,
-    *,
-    as_written: bool = False,
-    continues: str | None = None,
-) -> Summary:
-    """Runs to the end of the input; a query that follows its input runs until an interrupt.
+@dataclass(frozen=True, slots=True)
+class How:
+    """How the plan of a run is made of the query's.
 
-    The optimizer rewrites the plan first, unless `as_written`. `continues` is the output of an earlier query.
+    Attributes:
+        as_written: Whether it is that plan, without the optimizer's rules.
+        continues: The output of the earlier query that it continues, if any.
+        incomplete: What cannot be whole then (`xmlstream.runtime.continued`).
+    """
+
+    as_written: bool = False
+    continues: str | None = None
+    incomplete: Sequence[str] | None = None
+
+
+def run_script(script: Script, settings: Settings, environment: Environment, console: Console, how: How) -> Summary:
+    """Runs to the end of the input; a query that follows its input runs until an interrupt.
 
     Raises:
         XmlStreamError: The query is wrong, or has failed.
@@ -93,7 +98,6 @@ def run_script(
     with _warnings_on(console):
         _require_startable(script, settings)
         with noted_signals() as interrupts:
-            how = _How(as_written, continues)
             return _watched(_Run(script, settings, environment, console, interrupts, how))
 
 
@@ -140,14 +144,6 @@ class _Printed(logging.Handler):
         self.console.print(record.getMessage(), markup=False, highlight=False, soft_wrap=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _How:
-    """How the plan of a run is made of the query's: as it is written or not, and after which output."""
-
-    as_written: bool
-    continues: str | None
-
-
 class _Run:
     """A run in its own thread, and its state for the main thread."""
 
@@ -158,7 +154,7 @@ class _Run:
         environment: Environment,
         console: Console,
         interrupts: Interrupts,
-        how: _How,
+        how: How,
     ) -> None:
         self._script, self._settings, self._how = script, settings, how
         self.environment, self.console, self.interrupts = environment, console, interrupts
@@ -217,11 +213,10 @@ class _Run:
 
     def _continuing(self, root: Node) -> Node:
         """The plan, which continues an output if the command names one; prints what is final there."""
-        continued = continuing(root, self._how.continues, self._settings.checkpoint, self._settings.targets)
+        how, settings = self._how, self._settings
+        continued = continuing(root, how.continues, settings.checkpoint, settings.targets, how.incomplete)
         if continued is not root:
-            line = (
-                f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}, which is final there"
-            )
+            line = f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
         return continued
 

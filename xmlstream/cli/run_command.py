@@ -71,7 +71,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option(
             "OUT",
-            "Output of an earlier query: what it has closed is final; the result goes on from there.",
+            "An earlier query's checkpoint, or its output: what is closed there is final, and left out.",
+            group=_INPUT,
+        ),
+    ] = None,
+    incomplete: Annotated[
+        list[str] | None,
+        option(
+            "PUNCTUATION",
+            "With --continues, where documents are gone: what cannot be whole, and is left out; or none.",
             group=_INPUT,
         ),
     ] = None,
@@ -124,6 +132,33 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     monitor: Annotated[
         str | None, option("[HOST:]PORT", "Serve a live page of the run; port 0 is a free one.", group=_WATCHING)
     ] = None,
+    operate: Annotated[
+        str | None,
+        option(
+            "TOKEN",
+            "With --monitor, who knows it may declare punctuations of silent sources on the page.",
+            "--operate",
+            group=_WATCHING,
+        ),
+    ] = None,
+    alert: Annotated[
+        list[str] | None,
+        option(
+            "CONDITION",
+            "When to run the --alert-command: 'in4 silent 10m', 'group_by kept > 1000'.",
+            "--alert",
+            group=_WATCHING,
+        ),
+    ] = None,
+    alert_command: Annotated[
+        str | None,
+        option(
+            "COMMAND",
+            "For the shell: runs when an alert begins, and when it ends; see XMLSTREAM_ALERT, XMLSTREAM_STATE.",
+            "--alert-command",
+            group=_WATCHING,
+        ),
+    ] = None,
     metrics: Annotated[
         str | None, option("FILE", "File or s3://… for one JSON object per slice.", group=_WATCHING)
     ] = None,
@@ -140,11 +175,17 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = False,
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
+    from xmlstream.runtime.alerts import Alerts
     from xmlstream.session.spark_errors import first_cause
     from xmlstream.sql import script as scripts
 
     variables, configuration = name_values(define, "-D", "NAME=VALUE"), name_values(conf, "--conf", "KEY=VALUE")
     text, name_in_messages = query_text(query)
+    if operate is not None and monitor is None:
+        raise UsageError("--operate needs --monitor", hint="add --monitor 0, whose page takes what is declared")
+    if bool(alert) != (alert_command is not None):
+        hint = "--alert 'in4 silent 10m' --alert-command 'notify-send \"$XMLSTREAM_ALERT $XMLSTREAM_STATE\"'"
+        raise UsageError("--alert and --alert-command need each other", hint=hint)
     try:
         script = scripts.read(text, variables, name_in_messages)
         warn(script.warnings)
@@ -168,6 +209,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "purge_after": purge_after,
                 "warn_after": warn_after,
                 "name": name,
+                "alerts": Alerts(alert, alert_command) if alert and alert_command is not None else None,
             },
             {
                 "master": master,
@@ -178,7 +220,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             },
             as_written=as_written,
             continues=continues,
+            incomplete=incomplete or None,
             monitor=monitor,
+            operate=operate,
         )
     except XmlStreamError:
         if traceback:
@@ -263,10 +307,12 @@ def _run(
     *,
     as_written: bool,
     continues: str | None,
+    incomplete: Sequence[str] | None,
     monitor: str | None,
+    operate: str | None,
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
-    from xmlstream.cli.run import Environment, run_script
+    from xmlstream.cli.run import Environment, How, run_script
     from xmlstream.monitor.monitor import Monitor
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
@@ -277,13 +323,13 @@ def _run(
         console = Console(file=stderr)
         try:
             with ExitStack() as stack:
-                watcher = None if monitor is None else stack.enter_context(closing(Monitor(monitor)))
+                watcher = None if monitor is None else stack.enter_context(closing(Monitor(monitor, operate=operate)))
                 if watcher is not None:
                     console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
                 stack.enter_context(reporting_failure(watcher))
                 run_settings = Settings(**settings, watcher=watcher)
-                where = Environment(**environment)
-                summary = run_script(script, run_settings, where, console, as_written=as_written, continues=continues)
+                how = How(as_written, continues, incomplete)
+                summary = run_script(script, run_settings, Environment(**environment), console, how)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
             before = "the end of the input" if interrupted.code else "the first slice"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -22,6 +23,10 @@ def close_for(
         str | None, argument("PUNCTUATION", "What it sends no more of, such as '<*, [13,20], *, *>'.")
     ] = None,
     where: Annotated[str | None, option("CONDITION", "The same as a condition: 'hour <= 20'.", "--where")] = None,
+    add: Annotated[
+        list[str] | None, option("SENDER", "Add a sender to the roster of the source's rule.", "--add")
+    ] = None,
+    remove: Annotated[list[str] | None, option("SENDER", "Take a sender from the roster.", "--remove")] = None,
     by: Annotated[str | None, option("NAME", _BY, "--by")] = None,
     wait: Annotated[str | None, option("TIME", _WAIT, "--wait")] = None,
 ) -> None:
@@ -30,12 +35,12 @@ def close_for(
     It stands behind all that has arrived by now. What comes later and matches it is treated as the source's option
     `ungrammatical` says. The run takes it in with its next slice; if none is on, the next one does.
     """
-    if (punctuation is None) == (where is None):
+    if [punctuation is None, where is None, not (add or remove)].count(False) != 1:
         raise UsageError(
-            "say takes a punctuation or --where, and not both",
+            "there must be either a punctuation, or --where, or --add and --remove",
             hint=f"xmlstream say {checkpoint} {source} '<*, 17>'; leave-out closes the source for good",
         )
-    _declare(checkpoint, source, punctuation, where, by, wait)
+    _declare(checkpoint, source, punctuation, where, by, wait, add or (), remove or ())
 
 
 def leave_out(
@@ -49,13 +54,20 @@ def leave_out(
 
 
 def _declare(
-    checkpoint: str, source: str, punctuation: str | None, where: str | None, by: str | None, wait: str | None
+    checkpoint: str,
+    source: str,
+    punctuation: str | None,
+    where: str | None,
+    by: str | None,
+    wait: str | None,
+    added: Sequence[str] = (),
+    removed: Sequence[str] = (),
 ) -> None:
     from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.operators.storage.locks import is_locked
     from xmlstream.operators.storage.store import folder_at
     from xmlstream.runtime.checkpoint import CommitLog, made_whole
-    from xmlstream.runtime.declared import declare
+    from xmlstream.runtime.declared import change_rosters, declare
     from xmlstream.runtime.settings import Settings
     from xmlstream.sources.xml.options.formats import seconds
 
@@ -67,7 +79,11 @@ def _declare(
     patience = None if wait is None else seconds("--wait", wait)
     store = folder_at(checkpoint)
     root, last = plan_of(store), made_whole(CommitLog(store.below("commits")).records())
-    notes = declare(store, root, last, source, punctuation, where, by)
+    notes = (
+        change_rosters(store, root, last, source, added, removed, by)
+        if added or removed
+        else declare(store, root, last, source, punctuation, where, by)
+    )
     for note in notes:
         typer.echo(note)
     if patience is not None:

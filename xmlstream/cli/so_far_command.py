@@ -16,8 +16,6 @@ from xmlstream.cli.command_line import argument, flag, option
 from xmlstream.punct_ns.errors import QueryError, StateError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from xmlstream.diagnosis.so_far import SoFar
     from xmlstream.operators.storage.store import Folder
     from xmlstream.session.engines import Session
@@ -110,20 +108,17 @@ def _print(found: Sequence[SoFar], rows: int, format_: str, *, anew: bool) -> No
     if anew and sys.stdout.isatty():
         typer.echo("\x1b[H\x1b[2J\x1b[3J", nl=False)
     for each in found:
-        typer.echo("\n".join([str(each), *_aligned(each.tuples, rows), ""]))
+        typer.echo("\n".join([str(each), *_aligned(each, rows), ""]))
 
 
-def _aligned(answers: pa.Table, most: int) -> Iterator[str]:
+def _aligned(answers: SoFar, most: int) -> Iterator[str]:
     """The first rows in columns, numbers on the right, and how many more there are."""
-    from pyarrow import types
-
     columns = []
-    for name in answers.column_names:
-        column = answers[name].slice(0, most)
-        texts = [name, *("null" if value is None else str(value) for value in column.to_pylist())]
-        width, is_number = max(map(len, texts)), types.is_integer(column.type) or types.is_floating(column.type)
+    for texts, is_number in answers.columns(most):
+        width = max(map(len, texts))
         columns.append([text.rjust(width) if is_number else text.ljust(width) for text in texts])
-    for row in zip(*columns, strict=True) if answers.num_rows else ():
+    count = answers.tuples.num_rows
+    for row in zip(*columns, strict=True) if count else ():
         yield f"  {'  '.join(row)}".rstrip()
-    if answers.num_rows > most:
-        yield f"  and {answers.num_rows - most:,} more"
+    if count > most:
+        yield f"  and {count - most:,} more"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -191,7 +191,7 @@ class _Inspection:
 
     def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())
-        node = self._result(key)
+        node = result_with(self._root, key)
         try:
             p = Punctuation.of(node.schema, dict(key))
         except (NotationError, ValueError) as reason:
@@ -205,14 +205,6 @@ class _Inspection:
         since = max(sent, key=lambda at: at.slice, default=None)
         return WaitingAnswer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
-    def _result(self, key: Mapping[str, str]) -> Node:
-        """The first result that has all attributes of a key."""
-        for node in results(self._root):
-            if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
-                return node
-        known = "; ".join(", ".join(node.schema.names) for node in results(self._root))
-        raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
-
     def _held(self, node: Node, key: Mapping[str, str]) -> int | None:
         """Number of kept rows of an operator that match a key; None if no log has all attributes of the key."""
         inputs = _schemas(node)
@@ -225,6 +217,15 @@ class _Inspection:
                 rows = self._kept[node].rows(log, attributes, [Punctuation.of(schema, named)], schema)
                 found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(log))
         return found
+
+
+def result_with(root: Node, key: Collection[str]) -> Node:
+    """The first result that has all attributes of a key; raises UsageError if none has."""
+    for node in results(root):
+        if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
+            return node
+    known = "; ".join(", ".join(node.schema.names) for node in results(root))
+    raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
 
 
 def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:

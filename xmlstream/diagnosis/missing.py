@@ -199,7 +199,9 @@ class MissingPunctuations:
             left = remainder(p, self._sent_by[node])
             if not left:
                 return (Missing(node, p, ()),)
-            found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
+            held, schema = self._held(node), node.inputs[0].schema
+            ways = (operator.wanted(part, held, schema) for part in left)
+            found = self._together(lack for each in ways for lack in self._of_ways(node, each))
             return tuple(_by_rule(lack, node, operator) for lack in found)
         lacks = self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))
         # A punctuation that the operator has emitted lacks nothing, whatever else the operator waits for.

@@ -13,25 +13,30 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from xmlstream.builder.query import Query
-from xmlstream.dataclasses import dataclass, field
-from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of
-from xmlstream.diagnosis.report import in_numbers
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, result_with
+from xmlstream.diagnosis.report import WaitingReport, in_numbers
 from xmlstream.operators.behaviour import advance
+from xmlstream.operators.expressions.operations.python_functions import called_in
+from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.select import Select
 from xmlstream.operators.state.slice_tuples import Slice
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters, names, topological
-from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from xmlstream.plan.written_plan import PLAN_FILE
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
@@ -40,7 +45,9 @@ from xmlstream.runtime.driving import is_apart
 from xmlstream.runtime.metrics import in_units
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.remote_checkpoint import readable
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.session.engines import engine_of, is_in_process, open_session
+from xmlstream.session.spark_errors import first_cause
 from xmlstream.sink.result_tables import no_rows, objects_text, values_alone
 
 if TYPE_CHECKING:
@@ -99,7 +106,7 @@ class SoFar:
 
     def to_arrow(self) -> pa.Table:
         """The answers as an Arrow table, whose metadata `xmlstream.so_far` has what they come from, as JSON."""
-        return self.tuples.replace_schema_metadata({_METADATA: json.dumps(self._origin())})
+        return self.tuples.replace_schema_metadata({_METADATA: json.dumps(self._facts())})
 
     def to_dataframe(self) -> DataFrame:
         """The answers as a DataFrame of Spark; raises UsageError without Spark."""
@@ -113,21 +120,39 @@ class SoFar:
         name = f"{self.result}, " if self.result else ""
         if self.closed:
             return f"{name}slice {self.slice}, {ago} ago: the input has ended, and all answers are out"
-        came = f"from {', '.join(map(str, self.open))}" if self.open else "nothing is open"
-        return f"{name}provisional, as of slice {self.slice}, {ago} ago: {came}"
+        return f"{name}provisional, as of slice {self.slice}, {ago} ago: {self.origin}"
+
+    def columns(self, most: int) -> list[tuple[list[str], bool]]:
+        """For each attribute its name and its first values as texts, and whether they are numbers."""
+        found = []
+        for name in self.tuples.column_names:
+            column = self.tuples[name].slice(0, most)
+            texts = [name, *("null" if value is None else str(value) for value in column.to_pylist())]
+            numeric = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+            found.append((texts, any(test(column.type) for test in numeric)))
+        return found
+
+    @property
+    def origin(self) -> str:
+        """The kept rows that they come from, in words."""
+        return f"from {', '.join(map(str, self.open))}" if self.open else "nothing is open"
 
     def json(self) -> str:
         """They and what they come from, as JSON in one line."""
         rows = ", ".join(objects_text(self.tuples).decode().splitlines())
-        return f'{json.dumps(self._origin())[:-1]}, "tuples": [{rows}]}}'
+        return f'{json.dumps(self._facts())[:-1]}, "tuples": [{rows}]}}'
 
-    def _origin(self) -> Mapping[str, object]:
+    def _facts(self) -> Mapping[str, object]:
         came = {"provisional": True, "result": self.result, "slice": self.slice, "time": self.time.isoformat()}
         return {**came, "closed": self.closed, "open": [one.json() for one in self.open]}
 
 
 def results_so_far(
-    checkpoint: LocalPlace, session: Session, where: str | None = None, result: str | None = None
+    checkpoint: LocalPlace,
+    session: Session,
+    where: str | None = None,
+    result: str | None = None,
+    key: Mapping[str, str] | None = None,
 ) -> tuple[SoFar, ...]:
     """The answers so far of each result of a query.
 
@@ -136,17 +161,26 @@ def results_so_far(
         session: What computes them.
         where: A condition over the attributes of a result, in SQL.
         result: The name of the only result to return.
+        key: Patterns of attributes, in notation: only the first result that has them, and only what they match.
 
     Raises:
         StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
         UsageError: There is no such result.
         QueryError: The condition is not valid, or the engine does not compute the query.
+        XmlStreamError: An expression of the query fails for these tuples.
     """
     store = folder_at(checkpoint)
     root = plan_of(store)
+    _require_functions(store)
     chosen = _chosen(root, result)
     conditions = {node: _predicate(session, node.schema, where) for node in chosen.values()}
-    with _scratch() as scratch, _engine(session, scratch) as engine:
+    if key:
+        node = result_with(root, key)
+        conditions = {node: condition([Punctuation.of(node.schema, dict(key))])}
+        chosen = {name: each for name, each in chosen.items() if each is node}
+    home = tempfile.TemporaryDirectory(prefix="xmlstream-", ignore_cleanup_errors=True)
+    with home as directory, _engine(session, Path(directory)) as engine, _failing_in_words():
+        scratch = folder_at(directory)
         last = as_of_last_commit(lambda: _linked(store, scratch))
         slices = _ended(engine, root, last, scratch)
         name_of = names(root)
@@ -181,6 +215,71 @@ def answers_so_far(checkpoint: str, session: Session, where: str | None = None, 
     return found[0]
 
 
+def _require_functions(store: Folder) -> None:
+    """Makes sure that this process has the functions of Python that the query calls.
+
+    Raises:
+        QueryError: It lacks one, or has another one of that name.
+    """
+    known = {function.name: function.origin for function in called_in(store.read(PLAN_FILE).decode())}
+    for name, version in QueryRecord.of(store).functions.items():
+        origin = version.partition(" ")[0]
+        if known.get(name) != origin:
+            what = f"the query calls the function {name} of Python ({origin}), which this process does not have"
+            raise QueryError(what, hint="in the process that runs it, handle.so_far() and --monitor have them")
+
+
+@contextmanager
+def _failing_in_words() -> Iterator[None]:
+    """Raises whatever an engine raises as an error of this project."""
+    try:
+        yield
+    except XmlStreamError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises
+        what = f"the answers so far cannot be computed: {first_cause(error)}"
+        raise original_error(error) or XmlStreamError(what) from None
+
+
+def computed_beside(checkpoint: LocalPlace, key: Mapping[str, str] | None = None) -> tuple[SoFar, ...] | None:
+    """The answers so far, computed by DuckDB on one core of this machine; None where only Spark computes the query.
+
+    Args:
+        checkpoint: The directory of the checkpoint.
+        key: As for `results_so_far`.
+
+    Raises:
+        XmlStreamError, OSError: As `results_so_far`.
+    """
+    if find_spec("duckdb") is None:
+        return None
+    conf = {"spark.sql.session.timeZone": QueryRecord.of(folder_at(checkpoint)).timeZone, "threads": "1"}
+    session = open_session(conf=conf, engine="duckdb")
+    try:
+        return results_so_far(checkpoint, session, key=key)
+    except QueryError as error:
+        if not is_left_to_spark(error):
+            raise
+        return None
+    finally:
+        session.stop()
+
+
+def with_value_so_far(report: WaitingReport, checkpoint: LocalPlace, key: Mapping[str, str]) -> WaitingReport:
+    """A report whose answer for a key that is not out has the tuples so far, where DuckDB is able to compute them."""
+    answer, answers = report.answer, None
+    if answer is None or answer.out:
+        return report
+    with suppress(XmlStreamError, OSError):  # so-far says why
+        answers = computed_beside(checkpoint, key)
+    if not answers:
+        return report
+    found = answers[0]
+    nulls = dict.fromkeys(found.tuples.column_names)
+    rows = tuple({**nulls, **json.loads(line)} for line in objects_text(found.tuples).splitlines())
+    return replace(report, answer=replace(answer, so_far=rows, undecided=any(one.undecided for one in found.open)))
+
+
 def _chosen(root: Node, result: str | None) -> dict[str | None, Node]:
     """The results by name; if one is named, only that."""
     named: dict[str | None, Node] = dict(emitters(root).items()) or {None: root}
@@ -209,18 +308,9 @@ def _predicate(session: Session, schema: Schema, where: str | None) -> str | Non
 
 
 @contextmanager
-def _scratch() -> Iterator[Folder]:
-    directory = Path(tempfile.mkdtemp(prefix="xmlstream-"))
-    try:
-        yield folder_at(directory)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-@contextmanager
-def _engine(session: Session, scratch: Folder) -> Iterator[Engine]:
+def _engine(session: Session, directory: Path) -> Iterator[Engine]:
     """The engine of a session; DuckDB where the workers of Spark do not see the directory."""
-    if not is_apart(session, scratch.root):
+    if not is_apart(session, directory):
         yield engine_of(session)
         return
     beside = open_session(conf={"spark.sql.session.timeZone": engine_of(session).zone}, engine="duckdb")
@@ -269,7 +359,7 @@ def _ended(engine: Engine, root: Node, last: Commit, scratch: Folder) -> dict[No
     """The slice of each node in which every source ends, computed on the state of a commit."""
     states = PlanState(engine, root, scratch, last.operators)
     states.begin(last.slice + 1, last.time, lambda _: False)
-    shared = {below for node in states for below in node.inputs if below.inputs}
+    consumers = Counter(below for node in topological(root) for below in node.inputs)
     slices: dict[Node, Slice] = {}
     for node, state in states.items():
         match node.operator:
@@ -280,7 +370,7 @@ def _ended(engine: Engine, root: Node, last: Commit, scratch: Folder) -> dict[No
                 slices[node] = Slice(None)  # the first slice has read and closed it
             case operator:
                 made = advance(operator, [slices[below] for below in node.inputs], state)
-                if node in shared and made.tuples is not None:
+                if consumers[node] > 1 and made.tuples is not None:
                     made = Slice(state.computed(made.tuples), made.punctuations)
                 slices[node] = made
     states.settle()

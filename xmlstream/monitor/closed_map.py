@@ -283,6 +283,8 @@ def _possible(
 def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
     """The same values in a domain without bounds, since compared sources may declare different bounds."""
     cuts = closed.cuts
+    if closed.domain.listed is not None and not closed.has_every_value:
+        return ValueSet.of(domain, [*closed.each(), *([None] if closed.null else [])])
     if cuts and cuts[0] == closed.domain.bottom:
         cuts = (domain.bottom, *cuts[1:])
     return ValueSet(domain, cuts, closed.null or (not closed.domain.nullable and bool(cuts)))

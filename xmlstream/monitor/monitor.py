@@ -73,6 +73,9 @@ class Address:
 TOKEN = "XMLSTREAM_MONITOR_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token for a monitor that other machines can reach."""
 
+LEAST_TOKEN = 8
+"""The fewest characters of a token to operate."""
+
 LAST_WORDS_SECONDS = 1.0
 """Longest time to deliver the last event to readers."""
 
@@ -82,12 +85,13 @@ class Monitor:
 
     Args:
         address: `PORT` or `HOST:PORT`. If other machines can reach it, requests need a token.
+        operate: Token of those who may declare punctuations on the page; None if no one may.
 
     Raises:
-        UsageError: The address cannot be used, or the extra `monitor` is not installed.
+        UsageError: The address cannot be used, the token is short, or the extra `monitor` is not installed.
     """
 
-    def __init__(self, address: str = "0", view: RunView | None = None) -> None:
+    def __init__(self, address: str = "0", view: RunView | None = None, operate: str | None = None) -> None:
         try:
             import uvicorn
 
@@ -95,6 +99,10 @@ class Monitor:
         except ImportError as error:
             raise not_installed(f"{error.name}, which the monitor needs,", "monitor") from None
         self.view = view or RunView()
+        if operate is not None and len(operate) < LEAST_TOKEN:
+            what = f"the token to operate has {len(operate)} characters, and must have {LEAST_TOKEN} or more"
+            raise UsageError(what, hint=f"for example --operate {secrets.token_urlsafe(9)}")
+        self.view.is_operated = operate is not None
         at = Address.parse(address)
         self._socket = at.bound()
         at = Address(at.host, self._socket.getsockname()[1])
@@ -102,7 +110,7 @@ class Monitor:
         hosts = {str(at).lower(), *(f"{name}:{at.port}" for name in ("localhost", "127.0.0.1", "[::1]"))}
         host = str(at) if at.is_loopback else f"{_name(at.host)}:{at.port}"
         self._where = f"http://{host}/{f'?token={self._token}' if self._token else ''}"
-        guarded = Guard(Routes(self.view).app, hosts, self._token)
+        guarded = Guard(Routes(self.view).app, hosts, self._token, operate)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 guarded, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1

@@ -3,7 +3,8 @@
 Metrics are the totals of the run in the OpenMetrics text format, which Prometheus reads.
 
 The page is one document that contains its scripts and style sheets. Only GET and HEAD requests are admitted, addressed
-to a host name of this server, and with the token if one is required. The check of the Host header prevents DNS
+to a host name of this server, and with the token if one is required; and, if the monitor has a token to operate, a POST
+request with that token in a header, which a page from elsewhere cannot send. The check of the Host header prevents DNS
 rebinding, by which a page from elsewhere could make a browser send requests to this server. Text from a stream never
 becomes a script: the content security policy admits only the page's own.
 """
@@ -24,7 +25,7 @@ from importlib.resources import files
 from itertools import accumulate
 from string import Template
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -39,9 +40,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmlstream.drawing.canvas import COLOURS, PAGE_LOOKS, SHAPES
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.metrics import BOUNDS, Totals
 
 COOKIE = "xmlstream_monitor"
+
+DECLARE, OPERATE = "/declare", "x-xmlstream-operate"
+"""The path that takes declared punctuations, and the header with the token for it."""
+
+MOST_BYTES = 10_000
+"""The longest request to declare a punctuation."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -59,10 +67,13 @@ class Guard:
     Args:
         hosts: Admitted values of the Host header; ignored if there is a token.
         token: Required token, as `Authorization: Bearer …`, as `?token=…`, or as the cookie that is set then.
+        operate: Token of those who may declare punctuations; None if no one may.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], token: str | None = None) -> None:
-        self._app, self._hosts, self._token = app, hosts, token
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str], token: str | None = None, operate: str | None = None
+    ) -> None:
+        self._app, self._hosts, self._token, self._operate = app, hosts, token, operate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request."""
@@ -85,18 +96,27 @@ class Guard:
         await (self._app if refusal is None else refusal)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
-        if scope["method"] not in ("GET", "HEAD"):
+        operates = self._operate is not None and (scope["method"], scope["path"]) == ("POST", DECLARE)
+        if scope["method"] not in ("GET", "HEAD") and not operates:
             return PlainTextResponse("this server is read-only: use GET or HEAD\n", 405, {"Allow": "GET, HEAD"})
         if self._token is None:
             if headers.get("host", "").lower() in self._hosts:
-                return None
+                return self._not_operating(headers) if operates else None
             return PlainTextResponse("the Host header is not a name of this server\n", 421)
         offered = [QueryParams(scope["query_string"]).get("token", ""), _cookie(headers.get("cookie", ""))]
         offered.append(headers.get("authorization", "").removeprefix("Bearer "))
         if any(hmac.compare_digest(one.encode(), self._token.encode()) for one in offered):
-            return None
+            return self._not_operating(headers) if operates else None
         what = "a token is required: the address that the run printed has it\n"
         return PlainTextResponse(what, 401, {"WWW-Authenticate": "Bearer"})
+
+    def _not_operating(self, headers: Headers) -> PlainTextResponse | None:
+        """The refusal of a request to declare a punctuation, if it lacks the token."""
+        assert self._operate is not None
+        # A header has Latin letters alone; the page quotes all others.
+        if hmac.compare_digest(unquote(headers.get(OPERATE, "")).encode(), self._operate.encode()):
+            return None
+        return PlainTextResponse("the token to operate is another one\n", 403)
 
 
 def _cookie(text: str) -> str:
@@ -222,8 +242,10 @@ class Routes:
                 Route("/plan.json", _as_json(view.plan)),
                 Route("/closed.json", _as_json(lambda: [axis.json() for axis in view.closed()])),
                 Route("/waiting.json", _as_json(view.waiting)),
+                Route("/so-far.json", _as_json(view.so_far)),
                 Route("/key.json", self._key),
                 Route("/aside.json", _as_json(view.letters)),
+                Route(DECLARE, self._declare, methods=["POST"]),
                 Route("/metrics", self._metrics),
                 Route("/healthz", self._health),
             ]
@@ -241,6 +263,19 @@ class Routes:
     async def _key(self, request: Request) -> Response:
         pairs = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
         return JSONResponse(await asyncio.to_thread(self._view.answer, dict(zip(*pairs, strict=False))))
+
+    async def _declare(self, request: Request) -> Response:
+        if int(request.headers.get("content-length", MOST_BYTES + 1)) > MOST_BYTES:
+            return JSONResponse({"what": f"a request has at most {MOST_BYTES:,} bytes"}, 413)
+        try:
+            given = await request.json()
+            texts = [str(given[name]) for name in ("source", "punctuation", "by")]
+        except (ValueError, KeyError, TypeError):
+            return JSONResponse({"what": "a request is JSON with source, punctuation and by"}, 400)
+        try:
+            return JSONResponse({"declared": await asyncio.to_thread(self._view.declare, *texts)})
+        except XmlStreamError as error:
+            return JSONResponse({"what": "; ".join(filter(None, (error.what, error.hint)))}, 400)
 
     async def _metrics(self, request: Request) -> Response:
         return Response(openmetrics(self._view.totals, self._view.state), media_type=CONTENT_TYPE)

@@ -15,9 +15,9 @@ Punctuations that restrict the same attributes go down together, those on other 
 attributes are those of the node, another hand_over takes them, however many they are: it compares them by hashing.
 Where they are computed (`ts DIV 3600`), a select takes them, which has them as text, so that they must be few.
 
-The hand_over on top stays: what reaches it is right whatever was pushed, and it sends the closed punctuations. Nothing
-goes below what has two readers, or in front of the check of a source. The new nodes have the label of a hand_over, by
-which a run counts the tuples that are left out.
+The hand_over on top stays: what reaches it is right whatever was pushed, and it sends the closed punctuations. So a
+part is left out below only if an operator in between keeps tuples. Nothing goes below what has two readers, or in front
+of the check of a source. The new nodes have the label of a hand_over, by which a run counts what is left out.
 """
 
 from __future__ import annotations
@@ -47,17 +47,19 @@ class _Part:
     Attributes:
         closed: The punctuations, over these attributes alone, as the result has them.
         terms: The attributes over a node, in the order of the punctuations' schema.
+        saves: Whether a node above keeps tuples, so that it is worth while to leave some out here.
     """
 
     closed: tuple[Punctuation, ...]
     terms: tuple[exp.Expr, ...]
+    saves: bool = False
 
-    def over(self, terms: Terms, schema: Schema) -> _Part | None:
+    def over(self, terms: Terms, schema: Schema, *, saves: bool) -> _Part | None:
         """The part over an input with these terms of a node's attributes; None if it cannot be computed there."""
         used = {name.lower() for term in self.terms for name in attributes_in(term)}
         if not used or not used <= terms.keys():
             return None
-        below = _Part(self.closed, tuple(in_terms(term, terms) for term in self.terms))
+        below = _Part(self.closed, tuple(in_terms(term, terms) for term in self.terms), self.saves or saves)
         can_throw = any(throwable(term, schema) for term in below.terms)
         return below if not can_throw and (below.names(schema) or is_inline(self.closed)) else None
 
@@ -100,8 +102,6 @@ def push_closed(root: Node) -> Node:
     def pushed(node: Node, inputs: tuple[Node, ...]) -> Node:
         edges = zip(node.inputs, inputs, going[node], strict=True)
         new = [made if uses[below] == 1 else _without(made, parts) for below, made, parts in edges]
-        if _sends(node) and _is_pushed(new[0], node.inputs[0]):
-            new = [*new[0].inputs]  # the node itself leaves the same tuples out
         return _without(rebuilt(node, new), staying[node])
 
     top_down(root, nothing, of_inputs, add)
@@ -111,11 +111,6 @@ def push_closed(root: Node) -> Node:
 def _sends(node: Node) -> bool:
     """Whether the node is a `hand_over` on top of a result."""
     return isinstance(node.operator, HandOver) and node.operator.punctuates
-
-
-def _is_pushed(made: Node, below: Node) -> bool:
-    """Whether the rewritten input is a new `hand_over` over the input."""
-    return isinstance(made.operator, HandOver) and not isinstance(below.operator, HandOver)
 
 
 def _divided(node: Node, parts: _Parts) -> tuple[list[_Parts], _Parts]:
@@ -130,8 +125,9 @@ def _divided(node: Node, parts: _Parts) -> tuple[list[_Parts], _Parts]:
         terms = operator.predicate_terms(*schemas)
     below: list[_Parts] = [() for _ in schemas]
     above: list[_Part] = []
+    saves = bool(node.state_schema.logs)
     for part in (*parts, *own):
-        found = [part.over(of, schema) for of, schema in zip(terms, schemas, strict=True)]
+        found = [part.over(of, schema, saves=saves) for of, schema in zip(terms, schemas, strict=True)]
         if not any(found) and part not in own:
             above.append(part)
         below = [now + ((one,) if one else ()) for now, one in zip(below, found, strict=True)]
@@ -150,7 +146,8 @@ def _parts_of(node: Node) -> Iterator[_Part]:
 
 
 def _without(node: Node, parts: _Parts) -> Node:
-    """The node without the tuples that the parts match."""
+    """The node without the tuples that the parts match, if that saves something."""
+    parts = tuple(part for part in parts if part.saves)
     texts = [text for part in parts if (names := part.names(node.schema)) for text in part.texts(names, node.schema)]
     computed = [part.predicate() for part in parts if not part.names(node.schema)]
     made = Node(Select(" AND ".join(computed)), (node,), HAND_OVER) if computed else node

@@ -304,9 +304,13 @@ def _plain(value: Any) -> Any:
         case SourceOptions():
             return value.lasting
         case Schema():
-            return [[a.name, a.domain.type, a.domain.nullable, str(a.domain.low), str(a.domain.high)] for a in value]
+            domains = [(a.name, a.domain) for a in value]
+            listed = {name: [list(map(str, d.listed))] if d.listed else [] for name, d in domains}
+            return [[name, d.type, d.nullable, str(d.low), str(d.high), *listed[name]] for name, d in domains]
         case _ if is_dataclass(value):
-            parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+            compared = {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
+            sparse = getattr(value, "sparse", ())
+            parts = {name: _plain(each) for name, each in compared.items() if each or name not in sparse}
             return {"": type(value).__name__, **parts}
     return str(value)
 

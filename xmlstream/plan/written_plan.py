@@ -124,8 +124,12 @@ def _decoded(value: Any) -> Any:
     return value
 
 
+_MOVED = {"operators.punctuators.order:ByRoster": "operators.punctuators.roster:ByRoster"}
+"""The classes of earlier plans that have other names now."""
+
+
 def _class(name: str) -> Any:
-    module, _, called = name.partition(":")
+    module, _, called = _MOVED.get(name, name).partition(":")
     found = getattr(import_module(f"{_OURS}{module}"), called)
     if not is_dataclass(found):
         raise ValueError(f"{name} is not a part of a plan")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import replace
+from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.group_by import GroupBy
@@ -28,7 +29,7 @@ from xmlstream.operators.state.log_parts import LogParts
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice
 from xmlstream.operators.state.state_schema import LogSchema, OperatorRecord, StateSchema
-from xmlstream.operators.storage.durable import EMPTY_SEAL, sync
+from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
@@ -235,10 +236,11 @@ class _Taking:
             if draft is not None
             for name in (draft.name, *(part for part, _ in draft.parts))
         }
+        self._new.replace(PUBLISHED, [], durable=False)
         log = self._new.log(PUBLISHED)
         lines = [each for each in restored.documents if each.result in numbers and (each.result, each.name) not in last]
         log.append((json.dumps(each._replace(result=numbers[each.result])) for each in lines), durable=False)
-        return tuple(outputs), log.seal() if lines else EMPTY_SEAL
+        return tuple(outputs), log.seal()
 
 
 def moved_entries(
@@ -318,12 +320,8 @@ def _log(
     now = _columns(rows.columns, node, taken, before.of)
     places = [_place(taken.names.get(name.lower(), name), before.purging) for name in declared.purging.names]
     same = places == list(range(len(before.purging))) and before.purging == declared.purging
-    if (
-        not conditions
-        and same
-        and all(name == column for name, column in now.items())
-        and len(now) == len([name for name in rows.columns if name not in AGES])
-    ):
+    partial = _partial_form(node, taken.old)
+    if partial is None and same and not conditions and now == {c: c for c in rows.columns if c not in AGES}:
         _link(kept, *folders)
         return kept
     if before.combine is not None:
@@ -331,6 +329,10 @@ def _log(
     for condition in conditions:
         rows = rows.where(condition)
     rows = rows.select(*(f"{quoted(column)} AS {quoted(name)}" for name, column in now.items()), *parts.ages)
+    if partial is not None:
+        rows, parts.ages = partial.kept_form(rows), ()
+    elif declared.combine is not None:
+        rows = declared.combine(rows, parts.ages)
     new_store.begin(0)
     segment = new_store.write(rows, parts.rows)
     made = LogParts(new_store, declared.purging, LogRecord())
@@ -340,6 +342,16 @@ def _log(
     return made.record(unique=(bool(declared.key) and declared.combine is not None) or None)
 
 
+def _partial_form(node: Node, old: Node) -> Aggregation | None:
+    """The aggregation of a group-by that keeps partial aggregates, and kept tuples before; None for any other."""
+    forms = [
+        Aggregation(each.operator.keys, each.operator.aggregates)
+        for each in (node, old)
+        if isinstance(each.operator, GroupBy)
+    ]
+    return forms[0] if forms and forms[0].merges is not None and forms[1].merges is None else None
+
+
 def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -> Mapping[str, str]:
     """The columns that kept rows have now, and those that they had."""
     named = taken.names if of is None else taken.inputs[of]
@@ -347,12 +359,9 @@ def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -
     there = {column.lower(): column for column in columns if column not in AGES}
     before = {name.lower() for schema in taken.old.input_schemas for name in schema.names}
     found = {proper[new]: there[old.lower()] for new, old in named.items() if old.lower() in there}
-    found |= {new: old for new, old in taken.renumbered.items() if old in there}
-    numbered = set(taken.renumbered.values()) if isinstance(node.operator, GroupBy) else set()
-    own = [c for c in there.values() if c.lower() not in before and c not in numbered]
     if isinstance(node.operator, GroupBy):
-        own = []
-    return {**found, **{column: column for column in own}}
+        return found | {new: old for new, old in taken.renumbered.items() if old in there}
+    return found | {column: column for name, column in there.items() if name not in before}
 
 
 def changed(checkpoint: Folder, same: SameQuery, root: Node, engine: Engine, settings: Settings) -> None:

@@ -15,6 +15,7 @@ nothing about the new result, and is left out.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,23 +30,29 @@ from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
-from xmlstream.operators.storage.store import folder_at
-from xmlstream.plan.nodes import Node, Results, names, results
+from xmlstream.operators.storage.store import Folder, folder_at, unsealed
+from xmlstream.plan.nodes import Node, Results, Scan, StreamScan, documented, names, results
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
-from xmlstream.punct_ns.schema import Schema, leaves
+from xmlstream.punct_ns.schema import Attribute, Schema, leaves
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS, punctuation_from_texts
-from xmlstream.runtime.same_query import QueryRecord
+from xmlstream.runtime.checkpoint import DOCUMENTS, Commit, CommitLog
+from xmlstream.runtime.same_query import QUERY, QueryRecord
 from xmlstream.sink.closed_table import punctuations_in
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_values import leaf_of
 from xmlstream.sources.parquet_table import CLOSED_SUFFIX, SCHEMA
+from xmlstream.sources.xml.splits.documents import Documents, missing
+from xmlstream.sources.xml.splits.slice_planner import Offset
 from xmlstream.sources.xml.splits.tags import parse_reason
+
+_LOG = logging.getLogger("xmlstream.continued")
 
 NOTE = "_continues.json"
 """The file in an output that has what its query has found closed in the output that it continues."""
@@ -55,34 +62,49 @@ _LIFESPAN = f"{{{PUNCT_NS}}}{LIFESPAN}"
 
 @dataclass(frozen=True, slots=True)
 class Note(Record):
-    """What is closed in the output `of` another query: punctuations over the schema here, and the same as Spark SQL."""
+    """What is closed in the output `of` another query: punctuations over the schema here, and the same as Spark SQL.
+
+    What `lost` matches is in neither output: it could not be whole.
+    """
 
     of: str
     closed: tuple[str, ...]
     schema: str
     where: str
+    lost: tuple[str, ...] = ()
+    sparse = ("lost",)
 
 
-def continuing(root: Node, continues: str | Path | None, checkpoint: str | Path | None, to: Sequence[Target]) -> Node:
+def continuing(
+    root: Node,
+    continues: str | Path | None,
+    checkpoint: str | Path | None,
+    to: Sequence[Target],
+    incomplete: str | Sequence[str] | None = None,
+) -> Node:
     """The plan of a query that continues another one's output; the plan as it is if there is none.
 
     Args:
         root: The plan as written.
-        continues: The output of the earlier query; needed at the first start only.
+        continues: The output of the earlier query, or its checkpoint; needed at the first start only.
         checkpoint: The checkpoint of this query, which knows since its first start what is closed there.
         to: The targets of the results.
+        incomplete: Punctuations of what cannot be whole, which no query answers, since documents are gone; or `none`.
 
     Raises:
         UsageError: The plan has several results, or the output cannot be continued.
-        StateError: A query that runs writes to that output.
+        StateError: A query that runs writes to that output; or documents that it has read are gone, and `incomplete`
+            is not given.
     """
     recorded = _recorded(checkpoint, root.schema)
     if continues is None and recorded is None:
+        if incomplete is not None:
+            raise UsageError("nothing is incomplete in a query that continues no other", hint="use it with --continues")
         return root
     if isinstance(root.operator, Results):
         hint = "run each result by itself, with a checkpoint of its own"
         raise UsageError("a query with several results cannot continue an output", hint=hint)
-    return Node(recorded or _read(str(continues), root.schema, to), (root,), HAND_OVER)
+    return Node(recorded or _read(str(continues), root, to, incomplete), (root,), HAND_OVER)
 
 
 def _recorded(checkpoint: str | Path | None, schema: Schema) -> HandOver | None:
@@ -91,35 +113,58 @@ def _recorded(checkpoint: str | Path | None, schema: Schema) -> HandOver | None:
     with suppress(OSError, StateError):
         for part in QueryRecord.of(folder_at(str(checkpoint))).plan if checkpoint is not None else ():
             match part.operator:
-                case {"": "HandOver", "closed": closed, "of": of} if of:
+                case {"": "HandOver", "closed": closed, "of": of, "lost": lost} if of:
                     is_same = tuple(column[0] for column in part.schema) == schema.names
-                    return HandOver(tuple(closed), True, of) if is_same else None
+                    return HandOver(tuple(closed), True, of, tuple(lost)) if is_same else None
     return None
 
 
-def _read(place: str, schema: Schema, targets: Iterable[Target]) -> HandOver:
-    """What an earlier output has closed, as far as it concerns a result of this schema."""
-    earlier = Target(place)
+def _read(place: str, root: Node, targets: Iterable[Target], incomplete: str | Sequence[str] | None) -> HandOver:
+    """What an earlier query has closed, as far as it concerns the result, and what is lost."""
+    output, record = _earlier(place, targets)
+    closed = _closed(output, root.schema, {} if record is None else _types(record))
+    if incomplete is None:
+        _require_whole(place, record, output, root)
+    given_up = [] if incomplete is None else [incomplete] if isinstance(incomplete, str) else [*incomplete]
+    lost = [Punctuation.parse(text, root.schema) for text in given_up if text != "none"]
+    return HandOver(tuple(map(str, closed)), True, output.where, tuple(map(str, lost)))
+
+
+def _earlier(place: str, targets: Iterable[Target]) -> tuple[Output, QueryRecord | None]:
+    """The output at a place, or of the query whose checkpoint is there, with the record of that query."""
+    checkpoint = Output(place)
+    has_record = checkpoint.store.size(QUERY) is not None
+    found = unsealed(checkpoint.store.read(QUERY)) if has_record else None
+    record = None if found is None else QueryRecord.from_json(found)
+    if record is not None:
+        _require_stopped(checkpoint.drafts.path(), place)
+        if len(record.outputs) > 1:
+            what = f"the query of {place} has several results"
+            raise UsageError(what, hint="name the output that is continued instead of the checkpoint")
+    earlier = Target(place if record is None else record.outputs[0].output)
     if any(target.taken is None and target.place == earlier.place for target in targets):
         raise UsageError(f"the output {earlier.shown} cannot continue itself", hint="name another output with -o")
     output = earlier.documents()
-    if output is None or not output.store.exists():
+    if output is None:
+        raise UsageError(f"{earlier.shown} is {earlier.kind.name}, whose punctuations are not read", hint=_FORMS)
+    if not output.store.exists():
         raise UsageError(f"there is no output {earlier.shown} to continue", hint="name a directory that -o has written")
-    if is_locked(output.drafts.path()):
-        hint = "stop that query first: what it closes from now on, both queries would answer"
-        raise StateError(f"a query that runs writes to {earlier.shown}", hint=hint)
+    _require_stopped(output.drafts.path(), earlier.shown)
+    return output, record
+
+
+def _closed(output: Output, schema: Schema, types: Mapping[str, str]) -> PunctuationSet:
+    """What an output has closed of a result of this schema; `types` are the output's, if they are known."""
     found, others = PunctuationSet(schema), dict[str, None]()
     for given in _closed_in(output):
-        one = _over(given, schema)
+        one = _over(given._replace(types=given.types or types), schema)
         if isinstance(one, Punctuation):
             found.add(one)
         else:
             others |= dict.fromkeys(one)
     if found.is_all:
         what = f"{output.where} is closed: all of it is final, and nothing is left to continue"
-        hint = (
-            "a run with --follow or --keep-open does not close its output; to compute all anew, leave --continues out"
-        )
+        hint = "with --follow or --keep-open an output stays open; to compute all anew, leave --continues out"
         raise UsageError(what, hint=hint)
     if not found and others:
         raise UsageError(
@@ -129,7 +174,53 @@ def _read(place: str, schema: Schema, targets: Iterable[Target]) -> HandOver:
     if not found:
         hint = "without punctuations nothing is final: run the query without --continues, and use its output alone"
         raise UsageError(f"{output.where} has closed nothing", hint=hint)
-    return HandOver(tuple(map(str, found)), True, output.where)
+    return found
+
+
+def _require_whole(place: str, record: QueryRecord | None, output: Output, root: Node) -> None:
+    """Refuses to read the input again if documents are gone; warns if that is not known."""
+    checkpoint = Output(place).drafts
+    commits = [] if record is None else CommitLog(checkpoint.below("commits")).records()
+    if not commits:
+        sources = [scan.options for scan in documented(root) if not scan.options.is_merged]
+        if not all(Documents(each, log=False).single for each in sources):
+            _LOG.warning("not known: whether documents are gone that were read for %s; its checkpoint has that", place)
+    elif gone := list(_gone(checkpoint, commits[-1], root)):
+        raise StateError(
+            f"{'; '.join(gone)}: what {output.where} has not closed may have tuples in them, and would not be whole",
+            hint=f"put them back; or leave out what cannot be whole, --incomplete '{Punctuation.all(root.schema)}' with"
+            f" the values that `xmlstream explain --checkpoint {place}` shows as kept; or --incomplete none if all is",
+        )
+
+
+def _require_stopped(directory: Path, shown: str) -> None:
+    """Refuses to continue a query that runs."""
+    if is_locked(directory):
+        hint = "stop that query first: what it closes from now on, both queries would answer"
+        raise StateError(f"a query that runs writes to {shown}", hint=hint)
+
+
+def _types(record: QueryRecord) -> dict[str, str]:
+    """The types of a query's result, by the paths of its attributes in XML."""
+    types = {column[0]: column[1] for column in record.plan[-1].schema}
+    schema = Schema(tuple(Attribute(name, Domain(type_)) for name, type_ in types.items()))
+    return {leaf_of(place): types[name] for place, name in zip(leaves(schema), types, strict=True)}
+
+
+def _gone(checkpoint: Folder, last: Commit, root: Node) -> Iterator[str]:
+    """The sources of a plan that lack documents which a query has read, each as part of a sentence."""
+    for node, name in names(root).items():
+        end, scan = last.end.get(name), node.operator
+        if end is None or not isinstance(scan, Scan) or isinstance(scan, StreamScan) or scan.options.is_merged:
+            continue
+        offset = Offset.from_json(end)
+        read = offset.document + (offset.byte > 0)
+        if number := missing(scan.options, str(checkpoint.path(f"{DOCUMENTS}/{name}")), read):
+            are = "document is" if read == 1 else "documents are"
+            yield f"of {name}, {number} of {read} {are} gone that the query has read"
+
+
+_FORMS = "only what was written as XML or as Parquet can be continued"
 
 
 class _Given(NamedTuple):
@@ -146,7 +237,7 @@ def _closed_in(output: Output) -> Iterator[_Given]:
     kinds = {".xml": _in_xml, ".punct": _in_xml, ".parquet": _in_parquet, CLOSED_SUFFIX: _in_parquet}
     if other := next((name for name in documents if PurePath(name).suffix not in kinds), None):
         what = f"{output.where} is written as {PurePath(other).suffix[1:]}, which has no punctuations"
-        raise UsageError(what, hint="only what was written as XML or as Parquet can be continued")
+        raise UsageError(what, hint=_FORMS)
     for name in documents:
         with output.open(name) as document:
             yield from kinds[PurePath(name).suffix](document, f"{output.where}/{name}")
@@ -265,8 +356,9 @@ def note(root: Node, targets: Sequence[Target], *, is_fresh: bool) -> None:
         if output is None:
             continue
         if isinstance(operator, HandOver) and operator.punctuates:
-            where = condition(operator.excludes(node.schema), as_data=False)
-            noted = Note(operator.of, operator.closed, node.schema.ddl(), where)
+            closed = [Punctuation.parse(text, node.schema) for text in operator.closed]
+            where = condition(closed, as_data=False)
+            noted = Note(operator.of, operator.closed, node.schema.ddl(), where, operator.lost)
             output.store.replace(NOTE, [json.dumps(noted.json()).encode()])
         elif is_fresh and output.store.size(NOTE) is not None:
             output.store.delete(NOTE)

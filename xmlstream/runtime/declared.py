@@ -17,15 +17,17 @@ import getpass
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.records import Record
-from xmlstream.operators.storage.store import LocalPlace, folder_at, sealed, unsealed
-from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
+from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
 from xmlstream.punct_ns.pattern import EMPTY
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -45,19 +47,27 @@ class Declared(Record):
     Attributes:
         key: The name of its note.
         source: The name of the source in the plan.
-        punctuation: The punctuation, in notation.
+        punctuation: The punctuation, in notation; empty for a change of the roster.
         by: Who has declared it.
         time: When.
+        added: The senders that are added to the source's rosters, as text.
+        removed: The senders that are taken from them.
     """
+
+    sparse = ("added", "removed")
 
     key: str
     source: str
     punctuation: str
     by: str
     time: datetime
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.source} {self.punctuation}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
+        changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
+        what = self.punctuation or f"roster {' '.join(changes)}"
+        return f"{self.source} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class DeclaredNotes:
@@ -126,15 +136,68 @@ def declare(
             f"the query of checkpoint {store.where()} is closed: its input has ended for good",
             hint="there is nothing left to close",
         )
-    now = datetime.now(UTC)
-    who = by or signature()
-    notes = [
-        Declared(f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json", name, str(each), who, now)
-        for name, each in made
-    ]
+    return _noted(store, [(name, str(each), (), ()) for name, each in made], by)
+
+
+def change_rosters(
+    checkpoint: LocalPlace,
+    root: Node,
+    last: Commit | None,
+    source: str,
+    added: Sequence[str],
+    removed: Sequence[str],
+    by: str | None = None,
+) -> list[Declared]:
+    """Declares which senders are added to the rosters of a source, and which are taken from them; returns the notes.
+
+    Raises:
+        UsageError: There is no such source, or it has no roster; a sender is not a value, or not on the roster; or none
+            is left.
+    """
+    changed = []
+    for name in _scans(root, source):
+        if not (found := list(rosters(root, name))):
+            hint = "declare one: punctuate 'roster of sid (S1, S2)'"
+            raise UsageError(f"no rule of {name} has a roster", hint=hint)
+        for called, node, rule in found:
+            domain = node.schema.attribute(rule.member).domain
+            now = rule.members({} if last is None else last.state(called).notes, domain)
+            try:
+                more, fewer = (list(map(domain.read, texts)) for texts in (added, removed))
+            except ValueError as error:
+                raise UsageError(f"{error}: {rule.member} is {domain.type}") from None
+            on_it = ", ".join(map(domain.write, now))
+            if strange := [domain.write(member) for member in fewer if member not in now]:
+                raise UsageError(f"{', '.join(strange)} is not on the roster of {rule.member}", hint=f"it has {on_it}")
+            if not [member for member in (*now, *more) if member not in fewer]:
+                raise UsageError(
+                    f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
+                )
+        changed.append((name, "", tuple(added), tuple(removed)))
+    return _noted(folder_at(checkpoint), changed, by)
+
+
+def _noted(
+    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...]]], by: str | None
+) -> list[Declared]:
+    now, who = datetime.now(UTC), by or signature()
+    keys = (f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json" for _ in made)
+    notes = [Declared(key, name, text, who, now, *more) for key, (name, text, *more) in zip(keys, made, strict=True)]
     for note in notes:
         DeclaredNotes(store).add(note)
     return notes
+
+
+def rosters(root: Node, source: str) -> Iterator[tuple[str, Node, ByRoster]]:
+    """The nodes of a plan that punctuate a source by a roster: their names, themselves, and their rules."""
+    called = names(root)
+    for node in topological(root):
+        if isinstance(node.operator, Punctuate) and isinstance(rule := node.operator.rule, ByRoster):
+            below = node
+            while len(below.inputs) == 1:
+                (below,) = below.inputs
+            if called[below] == source:
+                yield called[node], node, rule
 
 
 def signature() -> str:
@@ -162,7 +225,7 @@ def _label(scan: Node) -> str:
 
 
 def _punctuations(text: str | None, where: str | None, schema: Schema, source: str) -> Sequence[Punctuation]:
-    """The punctuations over a source's schema that match what a text in notation or a condition says."""
+    """The punctuations over a source's schema that match what a text in notation or a condition describes."""
     hint = f"{source} has the attributes {', '.join(f'{a.name} {a.domain.type}' for a in schema)}"
     if where is not None:
         from xmlstream.operators.expressions.predicate_domain import included
@@ -186,4 +249,6 @@ def _punctuations(text: str | None, where: str | None, schema: Schema, source: s
 
 def declared_of(declared: Sequence[Declared], source: str, schema: Schema) -> list[Punctuation]:
     """The declared punctuations of a source."""
-    return [Punctuation.parse(each.punctuation, schema) for each in declared if each.source == source]
+    return [
+        Punctuation.parse(each.punctuation, schema) for each in declared if each.source == source and each.punctuation
+    ]

@@ -31,12 +31,13 @@ from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
+from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.punct_ns.errors import original_error
+from xmlstream.punct_ns.errors import original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
-from xmlstream.runtime.declared import Declared, DeclaredNotes
+from xmlstream.runtime.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.in_step import InStep
 from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
@@ -47,7 +48,7 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
-from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
+from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 
@@ -201,7 +202,8 @@ class Execution:
         self._results, self._sinks, self._on_commit = results(root), sinks, on_commit
         self._dead_letters = dead_letters
         self._checkpoint = checkpoint
-        self._names = names(root)
+        self._names, self._root = names(root), root
+        self._by_name = {name: node for node, name in self._names.items()}
         latest = checkpoint.latest
         last = latest or Commit(-1)
         self.committed: int | None = latest.slice if latest else None
@@ -283,13 +285,14 @@ class Execution:
         if self._clocks:
             self._clocks.begin(self._states, end)
         self._number = slice_id
+        self._change_rosters(declared)
         came = self._inputs.begin(slice_id, ranges, declared)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
             self._states.end(self._inputs.closings())
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
-        noticed = self.noticed.plus(self._found(), now, self._kept_behind())
+        noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
         drafts = [
             sink.draft(
                 ComputedSlice(
@@ -337,6 +340,14 @@ class Execution:
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._last_activity = now, noticed, active
         self._committed(record)
+
+    def _change_rosters(self, declared: Sequence[Declared]) -> None:
+        """Has senders that were declared count as added or removed behind the slice."""
+        for each in declared:
+            for name, node, rule in rosters(self._root, each.source) if each.added or each.removed else ():
+                domain = node.schema.attribute(rule.member).domain
+                added, removed = (list(map(domain.read, texts)) for texts in (each.added, each.removed))
+                rule.change(added, removed, self._states[self._by_name[name]])
 
     def _requests(self) -> dict[str, int]:
         """The requests to object stores since the last call."""
@@ -391,14 +402,17 @@ class Execution:
             return Exactness.EXACT
         return Exactness.LOST if below.isdisjoint(self.noticed.overdue) else Exactness.INEXACT
 
-    def _found(self) -> dict[str, Findings]:
+    def _found(self, ranges: Sequence[StagedRange]) -> dict[str, Findings]:
         """The findings of this slice, by source and operator."""
         found = self._inputs.found()
         for node, state in self._states.items():
             aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue, TOO_FEW: len(state.short)}
             if node not in self._inputs and any(aside.values()):
                 counts = {kind: count for kind, count in aside.items() if count}
-                found[self._names[node]] = Findings(aside=counts, short=few_names(state.short))
+                begun = (DeadLetter(position=at, kind=TOO_FEW, reason=what) for at, what in state.short[:NAMES_SHOWN])
+                located = with_elements(list(begun), self._ranges_below(node, ranges)) if state.short else ()
+                short = {f"{e.reason}, from {place(e.document, e.line, e.column, e.position)} on" for e in located}
+                found[self._names[node]] = Findings(aside=counts, short=few_names(short))
         return found
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.held import FEW
 from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.punctuators.order import ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.store import Folder
 from xmlstream.plan.nodes import Node, StreamScan, names, topological
 from xmlstream.punct_ns.errors import InputError, UsageError, original_error, transported
@@ -296,8 +297,8 @@ def _order(root: Node, scan: Node) -> tuple[str, ...]:
             below = node
             while len(below.inputs) == 1:
                 (below,) = below.inputs
-            if below == scan and rule.attribute.lower() in map(str.lower, scan.schema.names):
-                found[scan.schema.attribute(rule.attribute).name] = None
+            if below == scan and (rule.attribute or "").lower() in map(str.lower, scan.schema.names):
+                found[scan.schema.attribute(str(rule.attribute)).name] = None
     return tuple(found)
 
 

@@ -76,7 +76,7 @@ def _compared(root: Node) -> Iterator[list[SourceAttribute]]:
         by_type: dict[str, list[SourceAttribute]] = {}
         for source, attribute in axis:
             domain = types[source].attribute(attribute).domain
-            if isinstance(domain.sql, DiscreteType) and not domain.sql.opaque:
+            if isinstance(domain.sql, DiscreteType) and not domain.sql.opaque and domain.listed is None:
                 by_type.setdefault(domain.type, []).append((source, attribute))
         yield from (places for places in by_type.values() if len({source for source, _ in places}) > 1)
 

@@ -19,8 +19,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
+from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.describe import Describe
+from xmlstream.operators.expressions.aggregates import attributes_of, ignores_duplicates
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, parsed, render
+from xmlstream.operators.expressions.predicate_domain import is_implied
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.join import Join
 from xmlstream.operators.merge import Merge
@@ -35,7 +38,7 @@ from xmlstream.plan.written_plan import brief
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import own, quoted
-from xmlstream.runtime.same_query import compared_path
+from xmlstream.runtime.same_query import canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
 Names: TypeAlias = Mapping[str, str]
@@ -192,13 +195,14 @@ class Comparison:
             stream, known = self.streams.get(below), self.before[before]
             if stream is None or stream.base is not known.base:
                 raise Differs(_OTHER_INPUT)
-            if gone := known.conditions - stream.conditions:
+            lost = known.conditions - stream.conditions
+            if gone := {text for text in lost if not is_implied(text, stream.conditions, known.base.schema)}:
                 raise Differs(f"only tuples with {' and '.join(sorted(map(brief, gone)))} have reached it up to now")
             inputs.append(same_columns(stream, known, below.schema, before.schema))
             copies = _copies(old, len(inputs) - 1, known)
             more = {text: _back(text, copies) for text in stream.conditions - known.conditions}
-            if lost := [text for text, here in more.items() if here is None]:
-                raise Differs(f"what it keeps lacks the attributes of {brief(lost[0])}")
+            if unknown := [text for text, here in more.items() if here is None]:
+                raise Differs(f"what it keeps lacks the attributes of {brief(unknown[0])}")
             further.append(frozenset(filter(None, more.values())))
         match node.operator:
             case Project():
@@ -334,10 +338,12 @@ def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
     """
     if isinstance(new, StreamScan) != isinstance(old, StreamScan):
         raise Differs("one of them is a stream of Spark's")
-    if isinstance(new, StreamScan) and new.name != old.name:
-        raise Differs(f"it is another stream than {old.name}")
+    if isinstance(new, StreamScan) and isinstance(old, StreamScan):
+        facts, earlier = ((each.name, each.punctuation, each.texts, each.replays) for each in (new, old))
+        if facts != earlier:
+            raise Differs(f"it is another stream than {old.name}")
     one, other = new.options, old.options
-    if compared_path(one.path) != compared_path(other.path) and not (moved and new.name == old.name):
+    if canonical_path(one.path) != canonical_path(other.path) and not (moved and new.name == old.name):
         raise Differs(f"it reads {one.where}, and {old.name} read {other.where}")
     options, before = (_read_by(each) for each in (one, other))
     for name in sorted(options.keys() | before.keys()):
@@ -434,22 +440,36 @@ def _same_groups(new: GroupBy, old: GroupBy, node: Node, of_inputs: Names) -> tu
         raise Differs(
             f"it groups by {', '.join(new.keys) or 'nothing'}, and grouped by {', '.join(old.keys) or 'nothing'}"
         )
-    merges = [each.merged is not None for each in (new, old)]
+    forms = [Aggregation(each.keys, each.aggregates) for each in (new, old)]
+    if forms[0].merges is None and forms[1].merges is not None:
+        raise Differs("of its groups, aggregates were kept and no tuples")
+    if forms[1].merges is None:
+        _require_kept(new, old, of_inputs)
     texts = [render(expression(a.expression)) for a in old.aggregates]
     output = {name: str(before) for name, before in keys.items()}
     renumbered: dict[str, str] = {}
     for i, aggregate in enumerate(new.aggregates):
         text = render(in_terms(expression(aggregate.expression), _all_terms(of_inputs, aggregate.expression)))
         if text not in texts:
+            if forms[1].merges is None:
+                continue
             raise Differs(f"its groups were kept without {brief(aggregate.expression)}")
         at = texts.index(text)
         if old.aggregates[at].attribute.domain.type != aggregate.attribute.domain.type:
             raise Differs(f"{brief(text)} has another type")
         output[aggregate.attribute.name.lower()] = old.aggregates[at].attribute.name
         renumbered |= {own(f"{column}{i}"): own(f"{column}{at}") for column in "an"}
-    if merges[0] != merges[1] or (not merges[0] and len(new.aggregates) != len(old.aggregates)):
-        raise Differs("its groups were kept in another form")
-    return output, renumbered
+    return output, renumbered if forms[1].merges is not None else {}
+
+
+def _require_kept(new: GroupBy, old: GroupBy, of_inputs: Names) -> None:
+    """Requires that a group-by that has kept the tuples of its groups has kept what other aggregates need of them."""
+    kept = {name.lower() for name in (*old.keys, *attributes_of(old.aggregates))}
+    for name in attributes_of(new.aggregates):
+        if of_inputs.get(name.lower(), "").lower() not in kept:
+            raise Differs(f"its kept tuples lack {name}")
+    if all(map(ignores_duplicates, old.aggregates)) and not all(map(ignores_duplicates, new.aggregates)):
+        raise Differs("of equal tuples in its groups, one was kept")
 
 
 def _all_terms(of_inputs: Names, text: str) -> Names:

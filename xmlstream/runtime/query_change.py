@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.punct_ns.errors import StateError
@@ -22,7 +24,7 @@ from xmlstream.runtime.plan_comparison import Comparison, keeps
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
 
-CONTINUES = "run the new query with --continues OLD_OUT, which reads the input again"
+CONTINUES = "with --continues OLD_OUT and a checkpoint of its own it reads the input again"
 """The way on for a query that cannot take over the state."""
 
 
@@ -125,13 +127,17 @@ class QueryChange:
                     yield Verdict(name, "kept", self._kept(node), says)
             elif isinstance(node.operator, Punctuate):
                 yield Verdict(name, "anew", "it punctuates what comes from now on", says)
+            elif isinstance(node.operator, Static):
+                yield Verdict(name, "anew", "it is read from its beginning", says)
+            elif _looks_up(node):
+                yield Verdict(name, "anew", "for what comes from now on", says)
             elif node in goes_on and (keeps(node) or len(node.inputs) != 1):
                 if not isinstance(node.operator, Results) and refused.isdisjoint(topological(node)):
                     refused.add(node)
                     yield Verdict(name, "refused", self._why(node), says)
             elif keeps(node):
                 yield Verdict(name, "anew", "with answers that are whole for groups without an earlier tuple", says)
-            elif isinstance(node.operator, Scan | Static):
+            elif isinstance(node.operator, Scan):
                 yield Verdict(name, "anew", "it is read from its beginning", says)
         yield from self._of_passes()
 
@@ -157,9 +163,11 @@ class QueryChange:
         return ", ".join(parts)
 
     def _rows(self, old: Node) -> int:
+        """The rows that an operator of the old query keeps, but those of static tables."""
         logs = old.state_schema.logs if old.inputs else {}
         kept = self.last.state(self.old_names[old]).kept
-        return sum(kept[log].rows for log in logs if log in kept)
+        of_streams = {name for name, log in logs.items() if log.of is None or not _is_static(old.inputs[log.of])}
+        return sum(kept[log].rows for log in of_streams if log in kept)
 
     def _of_passes(self) -> Iterator[Verdict]:
         """Sources read in one pass have one position: the same ones must have been read together."""
@@ -240,6 +248,23 @@ class QueryChange:
         """The nodes of a plan below some of its results."""
         chosen = set(which)  # type: ignore[call-overload]
         return {node for i, result in enumerate(results(root)) if i in chosen for node in topological(result)}
+
+
+def _is_static(node: Node) -> bool:
+    """Whether a part of a plan reads static tables alone."""
+    return all(isinstance(each.operator, Static) for each in topological(node) if not each.inputs)
+
+
+def _looks_up(node: Node) -> bool:
+    """Whether an operator looks each tuple of a stream up in static tables, so that no earlier tuple matters to it."""
+    match node.operator:
+        case Join(kind=kind):
+            return (kind in ("inner", "left") and _is_static(node.inputs[1])) or (
+                kind == "inner" and _is_static(node.inputs[0])
+            )
+        case SemiJoin():
+            return _is_static(node.inputs[1])
+    return False
 
 
 def _pairs(

@@ -35,7 +35,7 @@ from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
-from xmlstream.runtime.watching import Nobody, Watched, reporting_failure, what_of
+from xmlstream.runtime.watching import Several, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import first_cause, quiet_failures
@@ -161,7 +161,8 @@ class Handle:
     """A started query, as PySpark's `StreamingQuery`, and stopped between two slices.
 
     It has `id`, `runId`, `name`, `isActive`, `status`, `lastProgress`, `recentProgress`, `exception()`,
-    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None.
+    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None;
+    `so_far()` gives what it would still answer.
     """
 
     def __init__(self, launched: Launched, query: RunningQuery, session: Session, settings: Settings) -> None:
@@ -292,13 +293,14 @@ def _change(session: Session, root: Node, settings: Settings) -> Callable[[Folde
 def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> str:
     """How a query may go on with the checkpoint of another one."""
     from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.query_change import CONTINUES
 
     try:
         change = planned_change(checkpoint, root, settings.targets, zone)
     except XmlStreamError:
         return OWN
     if change.refusals:
-        return f"xmlstream change shows why it cannot take the state over; to read the input again, {OWN}"
+        return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
     kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
     return f"with --change (change=True) it goes on with {kept}; or {OWN}"
 
@@ -312,7 +314,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     draw = None if settings.picture is None else partial(settings.picture, root)
     metrics = metrics_at(settings.metrics) if settings.metrics else None
     tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))
-    watcher = settings.watcher or Nobody()
+    watcher = Several(settings.watcher, settings.alerts)
     watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
     query: RunningQuery | None = None

@@ -217,13 +217,13 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     path = None
     match node.operator:
         case Scan(options=options):
-            path = None if isinstance(node.operator, StreamScan) else compared_path(options.path)
+            path = None if isinstance(node.operator, StreamScan) else canonical_path(options.path)
             # The schema contains these options.
             known = {**operator, **operator["options"]}
             operator = {name: value for name, value in known.items() if name not in _OTHERWISE}
         case Static(options=given):
             path = dict(given).get("path")
-            path = path and compared_path(path)
+            path = path and canonical_path(path)
             operator = {"": "Static", "format": operator["format"], "frame": operator["frame"]}
             operator |= {name: text for name, text in given if name != "path"}
         case Results():
@@ -234,7 +234,7 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
 _OTHERWISE = {"", "name", "options", "path", "schema", "domains", "frame", "view", "replays"}
 
 
-def compared_path(path: str) -> str:
+def canonical_path(path: str) -> str:
     """A path in a form that can be compared: absolute, with links resolved."""
     return shown(path) if "://" in path else os.path.realpath(local_path(path))
 
@@ -298,8 +298,9 @@ def _shown(option: Any) -> str:
 def _typed(column: Sequence[Any] | None) -> str:
     if column is None:
         return "missing"
-    type_, nullable, low, high = column
+    type_, nullable, low, high, *listed = column
     bounds = "" if low == high == "None" else f" from {low} to {high}"
+    bounds = f" of {', '.join(*listed)}" if listed else bounds
     return f"{type_}{'' if nullable else ' NOT NULL'}{bounds}"
 
 

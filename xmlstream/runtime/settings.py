@@ -30,6 +30,7 @@ class Settings:
             deleted when the run ends.
         follow: Whether the query waits for more input at the end of its input, instead of ending there.
         watcher: The watcher of the run.
+        alerts: A further watcher, which runs a command when a condition begins and ends.
         picture: Draws a plan with the numbers of a run, for a notebook.
     """
 
@@ -49,6 +50,7 @@ class Settings:
     name: str | None = None
     on_slice: Callable[[SliceReport], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
+    alerts: Watcher | None = field(default=None, compare=False)
     picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)
 
     @property

@@ -69,6 +69,35 @@ def what_of(failure: BaseException | None) -> str:
     return "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
 
 
+class Several(Watcher):
+    """Some watchers as one."""
+
+    where = ""
+
+    def __init__(self, *watchers: Watcher | None) -> None:
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
+
+    def begun(self, run: Watched) -> None:
+        """The run begins."""
+        for watcher in self._watchers:
+            watcher.begun(run)
+
+    def restored(self, record: Commit) -> None:
+        """The run goes on from this commit."""
+        for watcher in self._watchers:
+            watcher.restored(record)
+
+    def committed(self, record: Commit) -> None:
+        """A slice was committed."""
+        for watcher in self._watchers:
+            watcher.committed(record)
+
+    def ended(self, failure: BaseException | None) -> None:
+        """The run has ended."""
+        for watcher in self._watchers:
+            watcher.ended(failure)
+
+
 @contextmanager
 def reporting_failure(watcher: Watcher | None) -> Iterator[None]:
     """Calls `ended` of a watcher if the body of the `with` statement, before a run begins, fails."""
@@ -78,9 +107,3 @@ def reporting_failure(watcher: Watcher | None) -> Iterator[None]:
         if watcher is not None:
             watcher.ended(failure)
         raise
-
-
-class Nobody(Watcher):
-    """A watcher that does nothing."""
-
-    where = ""

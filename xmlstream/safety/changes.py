@@ -30,8 +30,10 @@ from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.operators.window import Window
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
-from xmlstream.punct_ns.schema import END, START, Attribute
+from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.schema import END, START, Attribute, written_name
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TemporalType, TimestampType
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
@@ -119,6 +121,35 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
+class Limited:
+    """A finite domain of an attribute that a source's punctuations name beside others; `whole` for whole numbers."""
+
+    source: str
+    attribute: str
+    whole: bool
+
+    def __str__(self) -> str:
+        name = written_name(self.attribute)
+        bounds = f"; or, if it is NOT NULL, bound it: domains '{name} 0..99'" if self.whole else ""
+        return (
+            f"list what {self.attribute} can be in the options of {self.source}, if that is known:"
+            f" domains '{name} {{…}}'{bounds}"
+        )
+
+    def applied(self, root: Node) -> Node:
+        """The plan with the attribute limited to two values; any others are as good."""
+        values = "{1, 3}" if self.whole else "{a, b}"
+        others: dict[Node, Node] = {}
+        for node in topological(root):
+            if isinstance(scan := node.operator, Scan) and scan.name == self.source:
+                known = dict(scan.options.given).get("domains")
+                domains = ", ".join(filter(None, [known, f"{written_name(self.attribute)} {values}"]))
+                options = scan.options.replace(domains=domains)
+                others[node] = Node(replace(scan, options=options), (), node.label)
+        return _instead(root, others)
+
+
+@dataclass(frozen=True, slots=True)
 class Windowed:
     """A time window as a further grouping key; `below` is the input of the group_by, with the timestamp `of`."""
 
@@ -179,7 +210,8 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     verdict = judged(root, follow=follow)
     if not (troubled := verdict.troubled()):
         return []
-    tried: list[Iterator[Change]] = [_ordered(root, follow=follow), _windows(root, troubled), _bounds(root, troubled)]
+    tried: list[Iterator[Change]] = [_limited(root), _ordered(root, follow=follow)]
+    tried += [_windows(root, troubled), _bounds(root, troubled)]
 
     def mends(change: Change) -> bool:
         found = judged(joined_at_once(change.applied(root)), follow=follow)
@@ -189,6 +221,21 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     for kind in tried:
         firsts += islice((change for change in islice(kind, TRIED) if mends(change)), 1)
     return firsts
+
+
+def _limited(root: Node) -> Iterator[Limited]:
+    """Finite domains for the attributes that sources name, value by value, beside others."""
+    for node in topological(root):
+        if isinstance(scan := node.operator, Scan):
+            several = (scheme for scheme in scan.options.schemes if len(scheme.terms) > 1)
+            for name in dict.fromkeys(
+                term.attribute for scheme in several for term in scheme.terms if term.kind == "each"
+            ):
+                attribute = node.schema.attribute(name)
+                is_whole = isinstance(attribute.domain.sql, IntegerType)
+                bounds = attribute.domain.low, attribute.domain.high
+                if bounds == (None, None) and (is_whole or isinstance(attribute.domain.sql, StringType)):
+                    yield Limited(scan.name, attribute.name, is_whole)
 
 
 def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:

@@ -188,7 +188,7 @@ def element_type(attribute: Attribute) -> Domain | None:
     """The domain of an array's elements; None if the attribute is not an array.
 
     >>> element_type(Attribute("x", Domain("ARRAY<INT>")))
-    Domain(type='INT', nullable=True, low=None, high=None)
+    Domain(type='INT', nullable=True, low=None, high=None, listed=None)
     """
     name = attribute.domain.sql.element if isinstance(attribute.domain.sql, OpaqueType) else None
     return None if name is None else Domain(name)

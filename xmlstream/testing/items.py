@@ -190,6 +190,8 @@ def _value(value: Any, attribute: Attribute) -> Any:
         value = domain.read(value)
     value = domain.normal(value)
     if not domain.contains(value):
+        if domain.listed is not None:
+            raise ValueError(f"{domain.write(value)} is not one of the values that its domain lists")
         bounds = ("" if end is None else domain.write(end) for end in (domain.low, domain.high))
         raise ValueError(f"{domain.write(value)} lies outside its domain {'..'.join(bounds)}")
     return value

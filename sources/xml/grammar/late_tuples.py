@@ -56,8 +56,10 @@ class ClosedCells:
 
     @cached_property
     def _keys(self) -> Longs | None:
-        """The cut below each value as an integer; None if the type's cuts are not integers. Nulls have any value."""
+        """The cut below each value as an integer; None if that is not in its type's order. Nulls have any value."""
         kind = self._column.type
+        if self._domain.listed is not None:
+            return None
         if pa.types.is_floating(kind):
             return _ordered(pc.fill_null(self._column, 0).to_numpy().astype(np.float64))
         if pa.types.is_boolean(kind):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.shared_files import beside, opened, written
-from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.lifespan import Bound, Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
@@ -84,13 +84,19 @@ def begun_punctuations(
 
 
 def closed_below(closed: PunctuationSet, attribute: str) -> Cut:
-    """Returns the cut up to which all values of an attribute are closed; its first cut if none is closed."""
+    """Returns the cut up to which all values of an attribute are closed; its first cut if none is closed.
+
+    It is a cut of the attribute's type, also where the domain lists values.
+    """
     i = closed.schema.index(attribute)
     domain = closed.schema[i].domain
-    if closed.is_all:
-        return domain.top
     first = next(closed.singles[i].value_set().intervals(), None) if i in closed.singles else None
-    return first[1] if first is not None and first[0] <= domain.bottom else domain.bottom
+    cut = first[1] if first is not None and first[0] <= domain.bottom else domain.bottom
+    cut = domain.top if closed.is_all else cut
+    if domain.listed is None:
+        return cut
+    type_ = Domain(domain.type)
+    return type_.top if cut == domain.top else type_.cut(domain.bound(cut, above=True)[0], after=False)
 
 
 def has_closed(closed: PunctuationSet, bound: Bound) -> bool:

@@ -27,7 +27,7 @@ def element_of(domain: Domain) -> Domain | None:
     """Returns the domain of an array's elements; None if it is not an array, or its elements are not readable.
 
     >>> element_of(Domain("ARRAY<INT>")), element_of(Domain("ARRAY<ARRAY<INT>>")), element_of(Domain("INT"))
-    (Domain(type='INT', nullable=True, low=None, high=None), None, None)
+    (Domain(type='INT', nullable=True, low=None, high=None, listed=None), None, None)
     >>> element_of(Domain("ARRAY<STRUCT<x: INT>>")) == Domain("STRUCT<x: INT>")
     True
     """

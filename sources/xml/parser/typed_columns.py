@@ -237,6 +237,10 @@ class ColumnReader:
                 outside = beyond(values, pa.scalar(bound, self.type)).fill_null(False)
                 for row in np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist():
                     found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
+        if domain.listed is not None:
+            strange = pc.invert(pc.is_in(values, pa.array(domain.listed, self.type))).to_numpy(zero_copy_only=False)
+            for row in np.flatnonzero(strange & values.is_valid().to_numpy(zero_copy_only=False)).tolist():
+                found[row] = f"{self._name}: {texts[row].as_py()} is not one of the values that its domain lists"
         return found
 
 

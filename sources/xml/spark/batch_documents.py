@@ -189,7 +189,7 @@ _NO_LIFESPAN = "a punctuation in a column has no lifespan"
 
 def _are_inside(column: pa.Array[Any], domain: Domain) -> bool:
     ends = pc.min_max(column).as_py()
-    return all(end is None or domain.contains(domain.normal(end)) for end in ends.values())
+    return domain.listed is None and all(end is None or domain.contains(domain.normal(end)) for end in ends.values())
 
 
 @dataclass(frozen=True, slots=True)

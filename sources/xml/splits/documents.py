@@ -356,6 +356,29 @@ _FIRST = "first"
 """In the first line of a log that was written anew: the number of the document of the next line."""
 
 
+def missing(options: SourceOptions, directory: str, before: int) -> int:
+    """The number of the documents before a number, as the log of another query has them, that are not there now.
+
+    Args:
+        options: A source at the path of the documents.
+        directory: The directory of the other query's log; nothing in it changes.
+        before: The number of the first document that the other query has not read.
+    """
+    there = Documents(options, log=False)
+    if there.single:
+        return 0
+    with contextlib.suppress(InputError):  # there is nothing at the path
+        there.find()
+    lines = DocumentLog(directory, DOCUMENT_LOG).read()
+    first = int(lines.pop(0)[_FIRST]) if lines and _FIRST in lines[0] else 0
+    present = {one.key for one in there.known}
+    named = {line["path"] for line in lines[: before - first]}
+    # Of documents whose names the log has forgotten, what is present is known by the hash of its name.
+    read, others = ReadDocuments(DocumentLog(directory, READ_LOG)), sorted(present - named)
+    read.begin_listing()
+    return len(named - present) + max(0, first - (len(others) - len(read.unread(others))))
+
+
 @cache
 def _warn(path: str) -> None:
     _LOG.warning("passed over, since empty or without a usable name: %s", path)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +22,10 @@ from lxml import etree
 import xmlstream as xs
 from tests.xmlstream.diagnosis.test_command import Command, here
 from tests.xmlstream.diagnosis.test_inspection import Stream, declared
-from xmlstream.diagnosis.so_far import SoFar, results_so_far
+from xmlstream.diagnosis.so_far import SoFar, answers_so_far, results_so_far
+from xmlstream.operators.expressions.operations import python_functions
 from xmlstream.operators.storage.store import folder_at
-from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from xmlstream.runtime.checkpoint import numbers_in
 from xmlstream.runtime.metrics import read_metrics
 
@@ -193,6 +195,9 @@ def test_each_says_from_which_rows_it_comes_and_which_of_these_are_undecided(
 def test_a_condition_and_a_name_choose(in_process: InProcessSession, state: Path) -> None:
     (answer,) = results_so_far(state, in_process, "k = 1 AND v > 5", "lonely")
     assert rows(answer.tuples) == {(1, 6): 1}
+    with pytest.raises(UsageError, match="the query has several results") as several:
+        answers_so_far(str(state), in_process)
+    assert several.value.hint == "name one: result='totals'; there are totals, matched, lonely, highest, tens"
     with pytest.raises(UsageError, match="there is no result sums"):
         results_so_far(state, in_process, result="sums")
     with pytest.raises(QueryError, match="there is no attribute hour"):
@@ -217,6 +222,39 @@ def test_where_links_cannot_be_made_files_are_copied_and_where_one_is_gone_it_be
     assert [rows(answer.tuples) for answer in results_so_far(state, in_process)] == expected_
     assert calls[0] == calls[2]
     assert len(calls) > 4
+
+
+def test_a_checkpoint_in_an_object_store_has_them(in_process: InProcessSession, tmp_path: Path) -> None:
+    url = f"memory://tests/{uuid.uuid4().hex}"
+    Stream(tmp_path / "a", "k v").comes("1 5", "2 7", "<1 *>")
+    query = xs.read(in_process, str(tmp_path / "a"), schema="k INT, v INT", rowTag="t", schemes="k")
+    query.group_by("k").agg("max(v) AS top").run(tmp_path / "out", url, keep_open=True)
+    assert answers_so_far(url, in_process).tuples.to_pylist() == [{"k": 2, "top": 7}]
+
+
+def test_functions_of_python_are_those_of_the_process_that_runs_the_query(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xs.function("BIGINT", name="thrice")(lambda v: v * 3)
+    Stream(tmp_path / "a", "k v").comes("1 5", "2 7", "<1 *>")
+    query = xs.read(in_process, str(tmp_path / "a"), schema="k INT, v INT", rowTag="t", schemes="k")
+    query.group_by("k").agg("max(thrice(v)) AS top").run(tmp_path / "out", tmp_path / "state", keep_open=True)
+    (answer,) = results_so_far(tmp_path / "state", in_process)
+    assert answer.tuples.to_pylist() == [{"k": 2, "top": 21}]
+    monkeypatch.setattr(python_functions, "_BY_KEY", {})
+    with pytest.raises(QueryError, match=r"the query calls the function thrice of Python \(.*\), which this process"):
+        results_so_far(tmp_path / "state", in_process)
+
+
+def test_whatever_an_engine_raises_is_an_error_in_words(
+    in_process: InProcessSession, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def advance(*_: object) -> None:
+        raise RuntimeError("no more memory")
+
+    monkeypatch.setattr("xmlstream.diagnosis.so_far.advance", advance)
+    with pytest.raises(XmlStreamError, match="the answers so far cannot be computed: no more memory"):
+        results_so_far(state, in_process)
 
 
 def test_before_the_first_commit_and_without_a_checkpoint_there_are_none(
@@ -276,6 +314,18 @@ def test_the_command_prints_them_as_a_table_or_as_json(here: Command, state: Pat
     ]
     code, text = here("so-far", state.parent / "nowhere")
     assert (code, "there is no checkpoint in" in text) == (2, True)
+
+
+def test_explain_has_the_value_so_far_of_a_key(here: Command, state: Path) -> None:
+    def explained(*key: str) -> list[str]:
+        code, text = here("explain", "--checkpoint", state, *(word for each in key for word in ("--key", each)))
+        assert code == 0
+        return [line for line in text.splitlines() if "so far" in line or "more" in line]
+
+    assert explained("n=1") == ["  so far: k=2, n=1, v=7"]
+    assert explained("w=*") == [f"  so far, undecided: k=1, v={v}, w=null" for v in (5, 6)]
+    assert explained("k=1") == []  # it is out
+    assert explained("k=9") == []
 
 
 def test_watched_they_are_printed_after_each_commit_until_the_input_ends(

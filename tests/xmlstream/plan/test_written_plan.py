@@ -11,8 +11,9 @@ import pytest
 from tests.documentation.pages import ROOT
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
-from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream
 
 if TYPE_CHECKING:
@@ -97,6 +100,15 @@ def test_several_files_of_a_day_are_closed_by_the_next_day(in_process: InProcess
     assert nights.run() == (["1: 2, 7"], [])
 
 
+def test_ids_are_unique_among_all_files(in_process: InProcessSession, tmp_path: Path) -> None:
+    nights = Nights(in_process, tmp_path, {**BY_NAME, "punctuate": "order of day", "uniqueIds": "price"})
+    nights.file("2026-11-01.xml", 1, 5, 7)
+    assert nights.run() == (["1: 2, 7"], [])
+    nights.file("2026-11-02.xml", 2, 6, 7)
+    with pytest.raises(UngrammaticalStream, match=r"\(2026-11-02, 7, .* comes after the punctuation"):
+        nights.run()
+
+
 @pytest.mark.parametrize("documents", ["sequence", "merge"])
 def test_each_tuple_has_its_file_and_groups_by_it_end_with_it(session: Session, tmp_path: Path, documents: str) -> None:
     for name, text in (
@@ -109,6 +121,53 @@ def test_each_tuple_has_its_file_and_groups_by_it_end_with_it(session: Session, 
     found = rows.group_by("file").agg("sum(n) AS total").to_arrow().to_pylist()
     expected = [(f"{tmp_path}/a.xml", 3), (f"{tmp_path}/b.xml", 4)]
     assert sorted((row["file"], row["total"]) for row in found) == expected
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + (100 if AT_NIGHT else 1)))
+def test_night_after_night_days_end_with_their_files_and_transactions_with_their_number(
+    in_process: InProcessSession, tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    (tmp_path / "in").mkdir()
+    given = random.choice([BY_ROOT, BY_NAME]) | {"punctuate": f"end of tx after {random.choice(['n', '3'])}"}
+    number = {tx: random.randint(1, 5) if given["punctuate"].endswith("n") else 3 for tx in range(30)}
+    given["schema"] = "day DATE, tx INT, n INT"
+    given.pop("path.file", None)
+    left = [tx for tx, n in number.items() for _ in range(n - random.choice([0, 0, 0, 1]))]
+    left = sorted(left, key=lambda tx: tx + random.randint(0, 9))
+    day, came, ended = 0, list[int](), dict[int, int]()
+    answers: dict[str, list[tuple[int, int]]] = {"day": [], "tx": []}
+
+    def end(file: Path, day: int, rows: int) -> None:
+        with file.open("a") as document:
+            document.write("</bids>")
+        ended.update({day: rows} if rows else {})
+
+    while left:
+        unfinished: Path | None = None
+        for _ in range(random.randint(0 if day else 1, 3)):
+            day, rows = day + 1, [left.pop(0) for _ in range(min(len(left), random.randint(0, 9)))]
+            texts = [f"<bid><tx>{tx}</tx><n>{number[tx]}</n></bid>" for tx in rows]
+            file = tmp_path / "in" / f"2026-11-{day:02}.xml"
+            file.write_text(f"<bids day='2026-11-{day:02}'>{''.join(texts)}")
+            came += rows
+            if left and random.random() < 0.4:
+                unfinished = file
+                break
+            end(file, day, len(rows))
+        for key, of in answers.items():
+            bids = xs.read(in_process, tmp_path / "in", rowTag="bid", **given)
+            out = tmp_path / f"out-{key}"
+            query = bids.group_by(key).agg("count(*) AS bids")
+            query.run(output=out, checkpoint=tmp_path / f"state-{key}", keep_open=True)
+            text = "".join(path.read_text() for path in sorted(out.glob("*.xml")))
+            found = re.findall(r"<row><\w+>(?:2026-11-)?(.*?)</\w+><bids>(.*?)</bids></row>", text)
+            of[:] = [(int(value), int(count)) for value, count in found]
+            assert len(dict(of)) == len(of), "no group twice"
+        assert dict(answers["day"]) == ended
+        assert dict(answers["tx"]) == {tx: n for tx, n in Counter(came).items() if n == number[tx]}
+        if unfinished is not None:
+            end(unfinished, day, len(rows))
 
 
 @pytest.mark.parametrize("name", ["input_file_name()", "_metadata.file_path", "bids._metadata.file_name"])

@@ -15,7 +15,7 @@ from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
 from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.punctuators.order import ByRoster
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey

@@ -127,8 +127,18 @@ KINDS = {
         warehouse, HOTTEST, f"SELECT hour AS h, max(t) AS top FROM {BOTH.replace('temp', 'temp AS t')} GROUP BY hour"
     ),
     "a condition on the groups": Kind(warehouse, HOTTEST, f"{HOTTEST.replace(' GROUP', ' WHERE hour > 2 GROUP')}"),
+    "a narrower condition on the groups": Kind(
+        warehouse,
+        HOTTEST.replace(" GROUP", " WHERE hour > 1 GROUP"),
+        HOTTEST.replace(" GROUP", " WHERE hour > 2 GROUP"),
+    ),
     "an aggregate less": Kind(
         warehouse, HOTTEST.replace("max(temp)", "min(temp) AS l, avg(temp) AS a, max(temp)"), HOTTEST
+    ),
+    "other aggregates of kept tuples": Kind(
+        warehouse,
+        HOTTEST.replace("max(temp)", "count(DISTINCT temp) AS n, max(temp)").replace("hottest", "h, sum(hour) AS s"),
+        HOTTEST.replace("max(temp)", "min(temp) AS l, avg(temp)"),
     ),
     "a column of a source, renamed": Kind(
         warehouse,
@@ -351,6 +361,28 @@ def test_what_narrower_domains_have_closed_stays_closed(in_process: InProcessSes
     assert hours(three, "new") == {6: 4}
 
 
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+def test_a_static_table_is_joined_to_results_from_then_on(
+    join: str, in_process: InProcessSession, tmp_path: Path
+) -> None:
+    house = warehouse(tmp_path / "house")
+    (tmp_path / "named.csv").write_text("h,called\n0,night\n1,late\n2,early\n")
+    table = (
+        f"CREATE TABLE named (h INT, called STRING) USING csv OPTIONS (path '{tmp_path}/named.csv', header 'true');\n"
+    )
+    joined = f"SELECT r.hour, called, hottest FROM ({HOTTEST}) AS r {join} named ON r.hour = named.h"
+    house.send(0)
+    house.run(in_process, {"out": HOTTEST})
+    for number in range(1, 4):
+        house.send(number)
+        house.run(in_process, {"new": joined}, tables=house.tables + table, change=number == 1)
+    called = {dict(row)["hour"]: dict(row).get("called") for row in house.rows("new")}
+    assert called == {"1": "late", "2": "early", **({"3": None} if join == "LEFT JOIN" else {})}
+    house.send(4)
+    house.run(in_process, {"last": HOTTEST}, change=True)
+    assert house.rows("last").total() == 1
+
+
 def test_outputs_are_added_left_out_and_put_in_another_order(in_process: InProcessSession, tmp_path: Path) -> None:
     house = warehouse(tmp_path)
     every, coldest = f"SELECT hour, temp FROM {BOTH}", f"SELECT hour, min(temp) AS cold FROM {BOTH} GROUP BY hour"
@@ -389,6 +421,19 @@ def test_a_change_is_undone_until_the_next_slice(in_process: InProcessSession, t
     with pytest.raises(StateError, match="nothing to undo"):
         house.run(in_process, {"out": HOTTEST}, undo=True)
     assert house.rows("new").total() == 1
+
+
+def test_a_second_change_is_undone_with_all_that_was_published(in_process: InProcessSession, tmp_path: Path) -> None:
+    house = warehouse(tmp_path)
+    wider = f"SELECT hottest, hour, 2 * hottest AS twice FROM ({HOTTEST})"
+    for number in range(3):
+        house.send(number)
+        house.run(in_process, {"out": wider if number > 1 else HOTTEST}, change=True)
+    house.run(in_process, {"new": HOTTEST}, change=True)
+    house.send(3)
+    house.run(in_process, {"out": wider}, undo=True)
+    assert house.rows("out").total() == 4
+    assert not house.rows("new")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def assert_handed_over(
     assert summary.left_out or deaths
 
 
-@pytest.mark.parametrize(("number", "change"), list(enumerate(WAREHOUSE))[:: 1 if AT_NIGHT else 3])
+@pytest.mark.parametrize(("number", "change"), list(enumerate(WAREHOUSE))[:: 1 if AT_NIGHT else 5])
 def test_a_change_of_the_warehouse_query_is_handed_over_exactly(
     in_process: InProcessSession, sensors: Path, tmp_path: Path, number: int, change: str
 ) -> None:
@@ -206,6 +206,8 @@ def test_a_parquet_result_is_continued_by_one_of_xml_and_noted_as_sql(
     xs.from_sql(in_process, REPORTS + HOTTEST, part).run(old, keep_open=True)
     query = xs.from_sql(in_process, REPORTS + OF_EACH, {"IN": str(sensors)})
     summary = query.run(new, continues=old)
+    with pytest.raises(UsageError, match="has parquet documents, but no XML"):
+        printed(old, new)
     noted = json.loads((new / NOTE).read_text())
     assert noted["closed"] == ["<*, [0,3], *>"]
     assert noted["where"] == "((`hour` IS NOT NULL AND `hour` >= CAST('0' AS INT) AND `hour` <= CAST('3' AS INT)))"
@@ -219,3 +221,56 @@ def printed_whole(query: Any, beside: Path) -> bytes:
     """What a query gives that continues no other."""
     query.run(beside.with_suffix(".whole"))
     return printed(beside.with_suffix(".whole"))
+
+
+ONE = '<r xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct"><t><h>{0}</h></t><punct:t><h>{0}</h></punct:t></r>'
+CLEANED = """
+CREATE TABLE t (h INT) USING punctuated_xml
+OPTIONS (path '{}', rowTag 't', schemes 'h', maxFilesPerSlice 1{});
+SELECT h, count(*) AS n FROM t GROUP BY h
+"""
+
+
+def test_where_documents_are_gone_it_stops_or_leaves_out_what_it_is_given(
+    in_process: InProcessSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "in").mkdir()
+    for hour in (1, 2, 3):
+        (tmp_path / "in" / f"{hour}.xml").write_text(ONE.format(hour))
+    (tmp_path / "in" / "4.xml").write_text("<r><t><h>4</h></t></r>")
+    old = CLEANED.format(tmp_path / "in", ", cleanSource 'delete'")
+    xs.from_sql(in_process, old).run(tmp_path / "old", tmp_path / "state", keep_open=True)
+    assert {path.name for path in (tmp_path / "in").iterdir()} == {"4.xml"}
+    (tmp_path / "in" / "5.xml").write_text("<r><t><h>4</h></t><t><h>5</h></t></r>")
+    query = xs.from_sql(in_process, CLEANED.format(tmp_path / "in", ""))
+    with pytest.raises(StateError, match=r"(?s)of t, 3 of 4 documents are gone .* --incomplete '<\*, \*>'"):
+        query.run(tmp_path / "new", continues=tmp_path / "state")
+    assert not caplog.messages
+    query.run(
+        tmp_path / "new", tmp_path / "new-state", continues=tmp_path / "state", incomplete="<4, *>", keep_open=True
+    )
+    query.run(tmp_path / "new", tmp_path / "new-state")
+    noted = json.loads((tmp_path / "new" / NOTE).read_text())
+    assert (noted["closed"], noted["lost"]) == (["<[1,3], *>"], ["<4, *>"])
+    assert [row.findtext("h") for row in rows(printed(tmp_path / "old", tmp_path / "new"))] == [*"1235"]
+    query.run(tmp_path / "all whole", continues=tmp_path / "state", incomplete="none")
+    assert [row.findtext("h") for row in rows(printed(tmp_path / "all whole"))] == [*"45"]
+    query.run(tmp_path / "unknown", continues=tmp_path / "old")
+    assert "not known: whether documents are gone" in caplog.text
+
+
+def test_a_checkpoint_has_the_types_of_its_output(in_process: InProcessSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.xml").write_text(ONE.format("017"))
+    (tmp_path / "in" / "2.xml").write_text("<r><t><h>x</h></t></r>")
+    asked = CLEANED.format(tmp_path / "in", "").replace("h INT", "h STRING")
+    query = xs.from_sql(in_process, asked)
+    query.run(tmp_path / "old", tmp_path / "state", keep_open=True)
+    with pytest.raises(UsageError, match=r"h is STRING, and in .* it is perhaps a number"):
+        query.run(tmp_path / "new", continues=tmp_path / "old")
+    query.run(tmp_path / "new", continues=tmp_path / "state")
+    assert [row.findtext("h") for row in rows(printed(tmp_path / "new"))] == ["x"]
+    with pytest.raises(UsageError, match=r"h is INT, and in .* it is STRING"):
+        xs.from_sql(in_process, CLEANED.format(tmp_path / "in", "")).run(
+            tmp_path / "newer", continues=tmp_path / "state"
+        )

@@ -17,7 +17,7 @@ from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint import Checkpoint, CommitLog, made_whole
-from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
+from xmlstream.runtime.declared import Declared, DeclaredNotes, change_rosters, declare
 from xmlstream.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ class Feed:
         document.with_suffix(".draft").rename(document)
 
     def query(self) -> xs.Query:
-        (found,) = [xs.from_sql(self.session, QUERY, {"HOME": str(self.home), "MORE": self.more})]
-        return found
+        return xs.from_sql(self.session, QUERY, {"HOME": str(self.home), "MORE": self.more})
 
     def run(self) -> dict[int, int]:
         """One more run over what is there; the answers that are out then."""
@@ -269,3 +268,77 @@ def test_what_cannot_be_declared_is_refused_by_name(session: Session, tmp_path: 
     feed.finish()
     with pytest.raises(StateError, match="is closed"):
         feed.declare("south", "<*, 3>")
+
+
+ROSTER = """
+CREATE TABLE report (sid STRING, hour INT) USING punctuated_xml
+OPTIONS (path '${HOME}/in', rowTag 't', schemes 'sid, hour', punctuate 'roster of sid (S1, S2)');
+SELECT hour, count(*) AS n FROM report GROUP BY hour;
+"""
+
+
+class Senders(Feed):
+    """Senders in one stream, of which a roster lists two."""
+
+    def __init__(self, session: Session, home: Path) -> None:
+        super().__init__(session, home)
+        (home / "in").mkdir()
+
+    def query(self) -> xs.Query:
+        return xs.from_sql(self.session, ROSTER, {"HOME": str(self.home)})
+
+    def send(self, *senders: str, hour: int) -> None:
+        """One more document, in which each of these senders reports an hour and closes it."""
+        self.documents += 1
+        text = "".join(f"<t><sid>{s}</sid><hour>{hour}</hour></t>" for s in senders)
+        text += "".join(f"<p:t><sid>{s}</sid><hour>{hour}</hour></p:t>" for s in senders)
+        (self.home / "in" / f"{self.documents:05}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{text}</s>")
+
+    def change(self, added: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> None:
+        state = self.home / "state"
+        last = made_whole(CommitLog(state / "commits").records())
+        change_rosters(state, plan_of(state), last, "report", added, removed, "ann")
+
+
+def test_a_sender_is_added_to_a_roster_and_taken_from_it(session: Session, tmp_path: Path) -> None:
+    feed = Senders(session, tmp_path)
+    feed.send("S1", "S2", hour=1)
+    feed.send("S1", hour=2)
+    assert feed.run() == {1: 2}
+    feed.change(removed=("S2",))
+    assert feed.run() == {1: 2, 2: 1}
+    feed.change(added=("S3",))
+    feed.send("S1", hour=3)
+    assert feed.run() == {1: 2, 2: 1}, "hour 3 was closed in the slice that took the change in"
+    feed.send("S3", hour=3)
+    assert feed.run() == {1: 2, 2: 1, 3: 2}
+    with pytest.raises(UsageError, match="S2 is not on the roster of sid") as raised:
+        feed.change(removed=("S2",))
+    assert raised.value.hint == "it has S1, S3"
+    with pytest.raises(UsageError, match="no sender would be left"):
+        feed.change(removed=("S1", "S3"))
+
+
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize(("of", "name"), KILLED_AT)
+def test_a_change_of_a_roster_counts_once_whenever_a_run_is_killed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: type, name: str
+) -> None:
+    feed = Senders(session, tmp_path)
+    feed.send("S1", hour=1)
+    assert feed.run() == {}
+    feed.change(added=("S3",), removed=("S2",))
+    work = getattr(of, name)
+
+    def dying(self: object, *arguments: object) -> None:
+        work(self, *arguments)
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(of, name, dying)
+        with pytest.raises(KilledError):
+            feed.run()
+    assert feed.run() == {}
+    feed.send("S3", hour=1)
+    assert feed.run() == {1: 2}
+    assert (len(feed.declared()), feed.waiting()) == (1, [])

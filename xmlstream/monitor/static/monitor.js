@@ -242,7 +242,38 @@
       return; // the server has gone, or comes again
     }
     showHeld();
+    showOperate();
     soon();
+  }
+
+  let computed = 0;
+  let soFarOf = null;
+
+  // The server computes them: only while they are on the screen, every few seconds, and only after another slice.
+  async function fetchSoFar() {
+    const { top, bottom } = at("so-far").getBoundingClientRect();
+    if (document.hidden || bottom < 0 || top > innerHeight || Date.now() - computed < 5000) return;
+    if (!run.last || soFarOf === run.last.slice) return;
+    computed = Date.now();
+    let found;
+    try {
+      found = await (await fetch("so-far.json")).json();
+    } catch {
+      return; // the server has gone, or comes again
+    }
+    soFarOf = found.results[0]?.slice ?? null;
+    const made = found.results.map(one => {
+      const words = one.closed ? "the input has ended, and all answers are out" : `as of ${when(one)}, ${one.origin}`;
+      const table = element("table");
+      const looks = i => one.columns[i].number ? { class: "number" } : {};
+      if (one.rows.length) table.append(row(...one.columns.map(({ name }, i) => element("th", name, { scope: "col", ...looks(i) }))));
+      table.append(...one.rows.map(cells => row(...cells.map((cell, i) => element("td", cell, looks(i))))));
+      const block = element("div", undefined, { class: "result", tabindex: "0", role: "region", "aria-label": `Answers so far ${one.result}` });
+      block.append(...(one.result ? [element("h3", one.result)] : []), element("p", words, { class: "pale" }), table);
+      if (one.more) block.append(element("p", `and ${count(one.more)} more`, { class: "pale" }));
+      return block;
+    });
+    at("provisional").replaceChildren(...(made.length ? made : [element("p", found.what ?? "No slice yet.")]));
   }
 
   const spoken = key => Object.entries(key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
@@ -292,6 +323,41 @@
     }
     if (kept.length) made.push(folded("kept", `rows kept for later tuples: ${total(kept)}`, kept.map(w => held(w)), opened));
     if (made.length !== at("held").children.length || made.some((one, i) => !one.isEqualNode(at("held").children[i]))) at("held").replaceChildren(...made);
+  }
+
+  // A form for each source that rows wait for; one that is there stays, with what was typed.
+  function showOperate() {
+    const { operated, causes, declared } = run.waiting;
+    const silent = operated ? causes.filter(cause => !cause.rule) : [];
+    const forms = [...at("operate").children];
+    for (const form of forms) if (!silent.some(cause => cause.source === form.dataset.source)) form.remove();
+    for (const cause of silent) {
+      if (!forms.some(form => form.dataset.source === cause.source)) at("operate").append(operateForm(cause));
+    }
+    list("declared", declared.map(d => [`${d.source} ${d.punctuation || [...(d.added ?? []).map(s => `+${s}`), ...(d.removed ?? []).map(s => `-${s}`)].join(" ")}`
+      + `: declared by ${d.by} at ${day(d.time)}${clock(d.time)}${d.waits ? "; it waits for the next slice" : ""}`, d.waits ? "late" : ""]), ["", ""]);
+    at("declared").hidden = !declared.length;
+  }
+
+  function operateForm({ source, missing }) {
+    const form = element("form", undefined, { "data-source": source, autocomplete: "off" });
+    const field = (name, attributes) => element("input", undefined, { name, "aria-label": `${name} for ${source}`, required: "", ...attributes });
+    const output = element("output");
+    form.append(`In the place of ${source}: `, field("punctuation", { value: missing[0] ?? "", maxlength: "2000", size: "24" }), " ",
+      field("by", { placeholder: "your name", maxlength: "200", autocomplete: "username" }), " ",
+      field("token", { type: "password", placeholder: "token", autocomplete: "current-password" }), " ", element("button", "Declare"), " ", output);
+    form.addEventListener("submit", async submit => {
+      submit.preventDefault();
+      const { punctuation, by, token } = form.elements;
+      const response = await fetch("declare", { method: "POST",
+        headers: { "Content-Type": "application/json", "X-Xmlstream-Operate": encodeURIComponent(token.value) },
+        body: JSON.stringify({ source, punctuation: punctuation.value, by: by.value }) });
+      const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+      output.textContent = response.ok ? "declared" : isJson ? (await response.json()).what : await response.text();
+      output.className = response.ok ? "good" : "bad";
+      fetchWaiting(true);
+    });
+    return form;
   }
 
   function bar(bars, [low, high]) {
@@ -449,6 +515,7 @@
     showCharts();
     showAside();
     fetchWaiting();
+    fetchSoFar();
     list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["No findings in the sources.", ""]);
   }
 
@@ -468,11 +535,12 @@
       ? [`it is out, and final${answer.result.since ? ` since slice ${answer.result.since.slice}` : ""}`, "good"]
       : ["its results are not final yet", "late"]] : [];
     const held = Object.entries(answer.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
+    const soFar = (answer.result?.so_far ?? []).slice(0, 3).map(tuple => [`so far${answer.result.undecided ? ", undecided" : ""}: ${asideWords(tuple)}`, ""]);
     const needs = answer.result ? answer.result.needs.map(n => n.missing.length
       ? [`${n.source} must still send ${n.missing.join(", ")}`, "late"]
       : [`${n.source} has closed it${n.sent ? ` in slice ${n.sent.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
       : answer.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still send ${r.missing}`, "late"]);
-    list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
+    list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...soFar, ...needs], ["", ""]);
   });
 
   at("and").addEventListener("click", () => {
@@ -505,11 +573,13 @@
     showCards();
     if (run.closed.length) showWaiting();
     fetchWaiting();
+    fetchSoFar();
   }, 1000);
   at("size").addEventListener("click", () => {
     const full = document.querySelector(".picture").classList.toggle("full");
     at("size").setAttribute("aria-pressed", full);
   });
+  addEventListener("scroll", fetchSoFar, { passive: true });
   addEventListener("resize", () => charts.forEach(chart =>
     chart.setSize({ width: chart.root.parentElement.clientWidth, height: HEIGHT() })));
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);

@@ -120,13 +120,15 @@ def _hull(domains: list[Domain]) -> Domain:
     """The smallest domain that contains all of these, which have the same type.
 
     >>> _hull([Domain("INT", False, 0, 59), Domain("INT", True, 3)])
-    Domain(type='INT', nullable=True, low=0, high=None)
+    Domain(type='INT', nullable=True, low=0, high=None, listed=None)
     """
-    first = domains[0]
+    first = Domain(domains[0].type)
     lows, highs = [d.low for d in domains], [d.high for d in domains]
     low = None if None in lows else min(lows, key=lambda end: first.cut(end, after=False))
     high = None if None in highs else max(highs, key=lambda end: first.cut(end, after=True))
-    return Domain(first.type, any(d.nullable for d in domains), low, high)
+    listed = [d.listed for d in domains if d.listed is not None]
+    known = tuple(value for each in listed for value in each) if len(listed) == len(domains) else None
+    return Domain(first.type, any(d.nullable for d in domains), low, high, known)
 
 
 def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:

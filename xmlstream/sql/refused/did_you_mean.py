@@ -47,6 +47,11 @@ _CREATED = {
 _UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
 
 _ELSEWHERE = {
+    ("EMIT", "CHANGES"): (
+        "EMIT CHANGES is not supported",
+        "leave it out: each result is emitted once, as soon as it is final; xmlstream so-far, in Python"
+        " handle.so_far(), shows what the open ones would give",
+    ),
     ("EMIT",): ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
     ("WATERMARK", "FOR"): (
         "WATERMARK FOR is not supported",
@@ -82,7 +87,7 @@ def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     >>> from xmlstream.operators.expressions.dialect import tokens
     >>> def meant(text, index): return meant_at(tokens(text), index, text)
     >>> meant("SELECT a FROM s EMIT CHANGES", 4)[0]
-    'EMIT is not supported'
+    'EMIT CHANGES is not supported'
     >>> meant("CREATE TABLE t (a INT b INT)", 6)
     (', is missing before b', 22, None)
     >>> meant("SELECT a FROM s GRUOP BY a", 5)

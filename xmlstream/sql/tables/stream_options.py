@@ -5,6 +5,7 @@ The rules are those of `xmlstream.operators.punctuators`:
     order of ts, per sid, slack 10s, max_ahead 5m
     clock of ts, delay 2m
     roster of sid (S01, S02), order of hour
+    roster of sid (S01, S02)
     end of auction, end of region, when status = 'closed'
     end of sid, when kind = 'logout', or after 30m of ts
     end of tx after n, counting kind = 'row'
@@ -24,8 +25,9 @@ from typing import NamedTuple
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
-from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Node, Scan
 from xmlstream.punct_ns.domain import Domain
@@ -193,7 +195,8 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
         if len(each) > 1 and each[0] == each[-1] == "'":
             hint = f"write {each[1:-1] or 'the name'}; a name with a comma stands in double quotes"
             raise UsageError(f"{each} on the roster of {member} has single quotes around it", hint=hint)
-    return ByRoster(_name(parts.one("order of")), member, tuple(roster))
+    order = _name(parts.one("order of")) if "order of" in parts.unread else None
+    return ByRoster(order, member, tuple(roster))
 
 
 def _end(parts: _Parts, schema: Schema) -> Rule:

@@ -10,11 +10,12 @@ import pytest
 import xmlstream as xs
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
-from xmlstream.operators.punctuators.order import ByClock, ByOrder, ByRoster
+from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Scan
-from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import format_schemes
 from xmlstream.safety.verdicts import judged
@@ -94,7 +95,6 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
         ("clock of ts, delay late", "delay 'late' is not a span of time"),
         ("roster of sid, order of n", "'roster of sid' needs a list of STRING values in parentheses, not ''"),
         ("roster of line (a), order of n", "'roster of line' needs a list of INT values in parentheses, not '(a)'"),
-        ("roster of sid (S01)", "has 'order of' 0 times"),
         ("roster of sid ('S01', 'S02'), order of n", "'S01' on the roster of sid has single quotes around it"),
         ('roster of sid (S01, "S02), order of n', "a bracket or a quote in the rule 'roster of sid (S01, \"S02), ord"),
         ("end of n", "has 'when' 0 times"),
@@ -217,19 +217,63 @@ def test_transactions_are_answered_by_their_counts_and_those_that_lack_tuples_ar
     assert after(first) == (["7: 2"], [])
     assert after(change(8, 2)) == (["7: 2"], [])
     void = "<end><tx>10</tx><events>5</events><status>void</status></end>"
-    found = "tx 10 was closed with 0 of 5 tuples, from position "
+    found = f"tx 10 was closed with 0 of 5 tuples, from {path}, line 1, column "
     answers, (short,) = after(change(8, 3) + void)
     assert answers == ["7: 2", "8: 3"]
     assert found in short
     answers, (short,) = after("</topic>", keep_open=False)
     assert answers == ["7: 2", "8: 3", "9: 1"]
     assert short.startswith("2 groups were closed too early: tx 10 was")
-    assert "tx 9 was closed with 1 tuple, none with a value of events, from position " in short
+    assert "tx 9 was closed with 1 tuple, none with a value of events, from item at position " in short
+
+
+PAYMENTS = (
+    "CREATE TABLE m (msg STRING, n INT, amount DECIMAL(9,2)) USING punctuated_xml OPTIONS (path '{path}', "
+    "rowTag 'CdtTrfTxInf', unitTag 'CstmrCdtTrfInitn', path.msg '../../GrpHdr/MsgId', path.n '../../GrpHdr/NbOfTxs', "
+    "path.amount 'Amt/InstdAmt', punctuate 'end of msg after n');"
+    "SELECT msg, sum(amount) AS total FROM m GROUP BY msg"
+)
+PAYMENT = (
+    "<Document><CstmrCdtTrfInitn><GrpHdr><MsgId>M</MsgId><NbOfTxs>{n}</NbOfTxs></GrpHdr>"
+    "<PmtInf><CdtTrfTxInf><Amt><InstdAmt Ccy='EUR'>5.00</InstdAmt></Amt></CdtTrfTxInf></PmtInf>"
+    "<PmtInf><CdtTrfTxInf><Amt><InstdAmt Ccy='EUR'>7.50</InstdAmt></Amt></CdtTrfTxInf></PmtInf>"
+    "</CstmrCdtTrfInitn></Document>"
+)
+SEGMENTS = (
+    "CREATE TABLE s (ref INT, kind STRING, qty INT, segments INT) USING punctuated_xml OPTIONS (path '{path}', "
+    "rowTag 'UNH|LIN|UNT', path.kind 'name(.)', punctuate 'end of ref after segments');"
+    "SELECT ref, sum(qty) AS total FROM s WHERE kind = 'LIN' GROUP BY ref"
+)
+SEGMENT = (
+    "<edi><UNH><ref>1</ref></UNH><LIN><ref>1</ref><qty>4</qty></LIN><LIN><ref>1</ref><qty>6</qty></LIN>"
+    "<UNT><ref>1</ref><segments>{n}</segments></UNT></edi>"
+)
+
+
+@pytest.mark.parametrize(("text", "document", "n"), [(PAYMENTS, PAYMENT, 2), (SEGMENTS, SEGMENT, 4)])
+def test_a_message_that_states_its_number_is_whole_or_reported(
+    in_process: InProcessSession, tmp_path: Path, text: str, document: str, n: int
+) -> None:
+    for stated in (n, n + 1, n - 1):
+        (path := tmp_path / f"{stated}.xml").write_text(document.format(n=stated))
+        query = xs.from_sql(in_process, text.format(path=path))
+        assert "It answers when groups close" in query.explain(format="text", follow=True)
+        if stated < n:
+            with pytest.raises(UngrammaticalStream, match=r"if some do not count, such as headers, add a condition"):
+                query.run(output=tmp_path / "fewer")
+            continue
+        summary = query.run(output=tmp_path / f"out-{stated}")
+        assert summary.tuples_out == 1
+        short = [one.what for one in summary.findings if one.kind == "too few"]
+        assert len(short) == (stated > n)
+        assert all(f"was closed with {n} of {stated} tuples" in what for what in short)
 
 
 def test_the_builder_refuses_such_a_condition_when_it_is_given(in_process: InProcessSession) -> None:
     bids = xs.read(in_process, "b.xml", "auction INT, price INT", rowTag="b")
     with pytest.raises(QueryError, match="there is no attribute state"):
         bids.punctuate(ByPredicate("state = 1", ("auction",)))
+    with pytest.raises(QueryError, match="there is no attribute state"):
+        bids.punctuate(ByCount("auction", 3, "state = 1"))
     with pytest.raises(QueryError, match="there is no attribute state"):
         xs.read(in_process, "b.xml", "auction INT", rowTag="b", punctuate="end of auction, when state = 1")

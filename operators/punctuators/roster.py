@@ -1,0 +1,297 @@
+"""Punctuation by a roster: a list names all senders, and a value has passed once each of them has closed it.
+
+Source: Tucker et al. 2003, §6.2 (auxiliary information): with a list of the sensor units, punctuate finds out when all
+reports for an hour have arrived, without help from the sensors.
+
+*By punctuations*: what the punctuations of the members close for each of them is closed for all: with `S1` and `S2` on
+the roster, `<*, 1>` follows from `<S1, 1>` and `<S2, 1>`. This is the universal projection of
+`xmlstream.punct_ns.recast`, over the members as the domain of the sender. What follows in a slice holds from its end.
+
+*By order*: each member sends ascending values, and has closed those below its greatest one. The punctuation is `(,v)`,
+v the least of the members' greatest values. Within a slice, u passes at the first position at which every member has
+exceeded u. A member's greatest value rises in steps, each from an old value o at a position p; the member exceeds u
+with the last of its steps with o ≤ u, if it ever does. For one member both o and p ascend from step to step. So the
+position for u is the greatest p of all members' steps with o ≤ u, where each member's last value counts as a step that
+is still to come: one window, ordered by value. Where punctuations come, too, a member may close a value by either.
+
+Members may be added to the roster and taken from it while the query runs: behind the tuples of a slice, and before what
+follows from its punctuations. One that is added closes nothing by its past, and nothing that is closed opens again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from xmlstream.dataclasses import dataclass
+from xmlstream.operators.punctuators import distance
+from xmlstream.operators.punctuators.rule import (
+    Facts,
+    Rule,
+    added,
+    greatest_of,
+    ordered_attribute,
+    prefix_of,
+    unless_late,
+    up_to,
+    with_closed,
+)
+from xmlstream.operators.required_punctuations import Way
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Tuples
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.pattern import EMPTY, Constant, Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import narrowed_pattern, placed, project
+from xmlstream.punct_ns.schema import Attribute, Schema, written_name
+from xmlstream.punct_ns.scheme import Scheme
+from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
+
+if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Frame
+
+_BEFORE_STEP, _LAST, _LISTED, _STEP, _CLOSED = map(own, ("before", "last", "listed", "step", "closed"))
+"""For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step. And
+whether the members' punctuations had closed the row before the slice."""
+
+_NEVER = "9223372036854775807"
+
+_MEMBERS, _COMING = "members", "coming"
+"""The roster if it is another than the rule's, and the one that counts behind the tuples of this slice: as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByRoster(Rule):
+    """What each member of the roster, a value of the attribute `member`, has closed is closed for all senders.
+
+    A member closes values by punctuations and, unless `attribute` is None, by sending ascending values of it. Other
+    senders delay no punctuation, but their tuples may be late like any other. Null and NaN close nothing.
+    """
+
+    attribute: str | None
+    member: str
+    roster: tuple[Value, ...]
+
+    @property
+    def name(self) -> str:
+        return f"roster of {self.member}"
+
+    def __str__(self) -> str:
+        texts = (value.isoformat() if isinstance(value, date) else str(value) for value in self.roster)
+        members = ", ".join(format_pattern(Constant(text), Domain("STRING")) for text in texts)
+        order = "" if self.attribute is None else f", order of {written_name(self.attribute)}"
+        return f"roster of {written_name(self.member)} ({members}){order}"
+
+    def require(self, schema: Schema) -> None:
+        """The roster is not empty, and its members are values of the attribute."""
+        member = ordered_attribute(schema, self.member)
+        if self.attribute is not None:
+            ordered_attribute(schema, self.attribute)
+            if schema.index(self.attribute) == schema.index(self.member):
+                raise QueryError(f"{self.attribute} cannot be both the sender and the value that ascends")
+        if not self.roster:
+            raise UsageError("the roster is empty", hint=f"list values of {self.member}")
+        for value in self.roster:
+            if not member.domain.contains(value):
+                raise UsageError(f"{value!r} on the roster is not a valid value of {self.member} {member.domain.type}")
+
+    def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
+        """Prefixes of the attribute; and the schemes of the input that name the member, without it."""
+        found = [] if self.attribute is None else [*prefix_of(self.attribute)]
+        for scheme in schemes:
+            others = tuple(term for term in scheme.terms if not self._is_member(term.attribute))
+            named = [term for term in scheme.terms if term not in others]
+            if others and named and all(term.kind == "each" for term in named):
+                found.append(Scheme(others))
+        return tuple(found)
+
+    def wanted(self, p: Punctuation) -> Sequence[Way]:
+        """The same punctuation of each member."""
+        at = p.schema.index(self.member)
+        if at in p.restricted or self.attribute is not None:
+            return ()
+        domain = p.schema[at].domain
+        members = dict.fromkeys(map(domain.normal, self.roster))
+        patterns = {i: p.patterns[i] for i in p.restricted}
+        return [tuple((0, Punctuation.at(p.schema, {**patterns, at: Constant(member)})) for member in members)]
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """The roster if it was changed, and the greatest value of each member."""
+        notes = StateSchema(notes=[_MEMBERS, _COMING])
+        if self.attribute is None:
+            return notes
+        member, combine = Schema((schema.attribute(self.member),)), greatest_of([self.member], self.attribute)
+        return notes | StateSchema({"latest": LogSchema(member, combine=combine)})
+
+    def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
+        """Late is a tuple that members closed before the slice, or behind the position at which its value passed."""
+        schema = state.inputs[0]
+        tuples = with_closed(tuples, list(added(state).set), _CLOSED)
+        if self.attribute is None:
+            return unless_late(tuples, _CLOSED).drop(_CLOSED)
+        place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
+        rows = tuples.union_by_name(self._start(state))
+        mine = f"OVER (PARTITION BY {quoted(self.member)}"
+        earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        known = rows.select(
+            "*",
+            f"max({place}) {earlier} AS {_BEFORE_STEP}",
+            # Only a member has a row without a position, which sorts before all others.
+            f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier}) AS {_LISTED}",
+            f"max({place}) {mine}) AS {_LAST}",
+        )
+        tuple_ = f"named_struct('value', {place}, 'at', CAST(NULL AS BIGINT), 'own', {POSITION})"
+        step = f"named_struct('value', {_BEFORE_STEP}, 'at', {POSITION}, 'own', CAST(NULL AS BIGINT))"
+        ahead = f"named_struct('value', {_LAST}, 'at', {_NEVER}, 'own', CAST(NULL AS BIGINT))"
+        parts = (
+            f"CASE WHEN {POSITION} IS NULL THEN array({ahead})"
+            f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
+            f" ELSE array({tuple_}) END"
+        )
+        each = known.select("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        each = each.select("*", f"{_STEP}.own AS {POSITION}")
+        passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
+        is_late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
+        return unless_late(each, f"{_CLOSED} OR {is_late}").drop(_CLOSED)
+
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """The least of the members' greatest values; null while a member has sent none."""
+        if self.attribute is None:
+            return {}
+        domain = schema.attribute(self.attribute).domain
+        last = f"{_STEP}.at = {_NEVER}"
+        least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
+        return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
+
+    def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+        """The values below the least of the members' greatest values have passed."""
+        if flagged is None or self.attribute is None:
+            return []
+        names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(*names)
+        latest = state.log("latest")
+        latest.add(Tuples(last, len(self._members(state))))
+        latest.settle()
+        if facts["bound"] is None:
+            return []
+        schema = state.inputs[0]
+        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
+        return [Punctuation.of(schema, {self.attribute: bound})]
+
+    def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """What all members have closed, each by punctuations or by order, because of new punctuations or tuples."""
+        sent, at = state.punctuations("sent"), state.inputs[0].index(self.member)
+        is_changed = self._change(state)
+        each = [p for p in new if at in p.restricted]
+        known = sent.set
+        is_by_punctuations = each or at in known.singles or any(at in entry.restricted for entry in known.several())
+        if not (is_changed or is_by_punctuations):
+            return []
+        by_order = self._by_order(state)
+        if not (is_changed or each or by_order):
+            return []
+
+        def of_all(closed: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
+            return self._of_all(closed, [*new, *by_order], state, whole=is_changed)
+
+        return sent.following(each, of_all)
+
+    def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
+        """The punctuation that closed the value of the late tuple."""
+        return Punctuation.all(schema) if self.attribute is None else up_to(self.attribute, values, schema), ""
+
+    def change(self, joined: Iterable[Value], removed: Iterable[Value], state: OperatorState) -> None:
+        """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins."""
+        domain = state.inputs[0].attribute(self.member).domain
+        left = [member for member in (*self._members(state, _COMING), *joined) if member not in removed]
+        state.notes[_COMING] = json.dumps([domain.write(member) for member in dict.fromkeys(left)])
+
+    def members(self, notes: Facts, domain: Domain) -> list[Value]:
+        """The members by the recorded notes, whose attribute has this domain."""
+        text = notes.get(_COMING) or notes.get(_MEMBERS)
+        return [*dict.fromkeys(map(domain.normal, self.roster) if text is None else map(domain.read, json.loads(text)))]
+
+    def _members(self, state: OperatorState, *later: str) -> list[Value]:
+        known = {name: text for name, text in state.notes.items() if name in (_MEMBERS, *later)}
+        return self.members(known, state.inputs[0].attribute(self.member).domain)
+
+    def _change(self, state: OperatorState) -> bool:
+        """Has the roster that was to come count from now on; whether there is one."""
+        if (coming := state.notes.pop(_COMING, None)) is None:
+            return False
+        before = self._members(state)
+        state.notes[_MEMBERS] = coming
+        after, latest = self._members(state), state.log("latest") if self.attribute is not None else None
+        if latest is not None and latest.whole() is not None:
+            if joined := [member for member in after if member not in before]:
+                latest.add(Tuples(state.engine.rows(*self._nothing_of(joined, state)), len(joined)))
+                latest.settle()
+            key = Schema((state.inputs[0].attribute(self.member),))
+            latest.purge([Punctuation.at(key, {0: Constant(member)}) for member in before if member not in after])
+        return True
+
+    def _by_order(self, state: OperatorState) -> list[Punctuation]:
+        """What each member has closed by its greatest value."""
+        if self.attribute is None or (latest := state.log("latest").whole()) is None:
+            return []
+        schema, names = state.inputs[0], (self.member, self.attribute)
+        rows = in_utc(latest.frame.select(*map(quoted, names)).to_arrow())
+        member, domain = (schema.attribute(name).domain for name in names)
+        pairs = zip(*(rows.column(i).to_pylist() for i in range(2)), strict=True)
+        below = ((who, canonical(Range(None, domain.normal(v)), domain)) for who, v in pairs if v is not None)
+        passed = [(who, pattern) for who, pattern in below if pattern != EMPTY]
+        return [
+            Punctuation.of(schema, {self.member: Constant(member.normal(who)), self.attribute: pattern})
+            for who, pattern in passed
+        ]
+
+    def _of_all(
+        self, held: PunctuationSet, new: Sequence[Punctuation], state: OperatorState, *, whole: bool
+    ) -> list[Punctuation]:
+        """The punctuations that hold for all members: those that new ones bring about, or with `whole` all."""
+        schema = held.schema
+        at, names = schema.index(self.member), [a.name for a in schema if not self._is_member(a.name)]
+        domain = Domain(schema[at].domain.type, nullable=False, listed=tuple(self._members(state)))
+        narrow = Schema(tuple(Attribute(a.name, domain) if i == at else a for i, a in enumerate(schema)))
+        near = [{i: p.patterns[i] for i in p.restricted if i != at} for p in new]
+        entries = held.several() if whole else [entry for given in near for entry in held.several(given)]
+        alone = held.singles[at].patterns() if at in held.singles else ()
+        known = [entry.punctuation for entry in entries] + [Punctuation.at(schema, {at: each}) for each in alone]
+
+        def of_members(some: Iterable[Punctuation]) -> list[Punctuation]:
+            found = []
+            for p in dict.fromkeys(some):
+                pattern = narrowed_pattern(p.patterns[at], schema[at].domain, domain)
+                if pattern != EMPTY:
+                    found.append(Punctuation(narrow, (*p.patterns[:at], pattern, *p.patterns[at + 1 :])))
+            return found
+
+        closed = PunctuationSet(narrow, of_members([*known, *new]))
+        found = project(closed, names, schema.only(names), None if whole else of_members(new))
+        return placed(found, names, schema)
+
+    def _is_member(self, name: str) -> bool:
+        return name.lower() == self.member.lower()
+
+    def _start(self, state: OperatorState) -> Frame:
+        """Each member's greatest value before the slice; null if it has none."""
+        if (whole := state.log("latest").whole()) is not None:
+            return whole.frame
+        return state.engine.rows(*self._nothing_of(self._members(state), state))
+
+    def _nothing_of(self, members: Sequence[Value], state: OperatorState) -> tuple[pa.Table, str]:
+        """A row for each of these members, with null as its greatest value, and the columns as DDL."""
+        assert self.attribute is not None
+        member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
+        listed = pa.array(members, arrow_type(member.domain))
+        nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
+        ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
+        return pa.table([listed, nothing], [self.member, self.attribute]), ddl
