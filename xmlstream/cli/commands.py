@@ -22,11 +22,11 @@ from xmlstream.cli.checkpoint_command import checkpoint
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
+from xmlstream.cli.output_commands import cat, wait
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.cli.say_command import close_for, leave_out
 from xmlstream.cli.so_far_command import so_far
-from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
     QueryError,
@@ -39,7 +39,7 @@ from xmlstream.punct_ns.errors import (
 )
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
-from xmlstream.sink.standard_output import ReaderGone, StandardOutput
+from xmlstream.sink.standard_output import ReaderGone
 
 
 def infer(
@@ -157,26 +157,6 @@ def _code(error: XmlStreamError) -> int:
         case UsageError() | QueryError() | StateError():
             return 2
     return 1
-
-
-def cat(
-    outputs: Annotated[
-        list[str],
-        argument(
-            "OUT…",
-            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
-        ),
-    ],
-    as_of: Annotated[
-        int | None, option("SLICE", "Print the last of them as it stood after this slice.", "--as-of")
-    ] = None,
-) -> None:
-    """Print the committed output of a query as one well-formed document."""
-    from xmlstream.cli.concatenation import concatenate
-
-    out = StandardOutput()
-    concatenate(outputs[-1], out, outputs[:-1], as_of)
-    out.flush()
 
 
 def check(

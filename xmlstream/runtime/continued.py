@@ -30,7 +30,7 @@ from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
-from xmlstream.operators.storage.store import Folder, folder_at, unsealed
+from xmlstream.operators.storage.store import Folder, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, StreamScan, documented, names, results
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
@@ -134,8 +134,7 @@ def _earlier(place: str, targets: Iterable[Target]) -> tuple[Output, QueryRecord
     """The output at a place, or of the query whose checkpoint is there, with the record of that query."""
     checkpoint = Output(place)
     has_record = checkpoint.store.size(QUERY) is not None
-    found = unsealed(checkpoint.store.read(QUERY)) if has_record else None
-    record = None if found is None else QueryRecord.from_json(found)
+    record = QueryRecord.of(folder_at(place)) if has_record else None
     if record is not None:
         _require_stopped(checkpoint.drafts.path(), place)
         if len(record.outputs) > 1:

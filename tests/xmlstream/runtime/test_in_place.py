@@ -10,6 +10,7 @@ import pytest
 
 import xmlstream as xs
 from xmlstream.operators.storage import locks
+from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime.runner import Handle
 
@@ -103,6 +104,14 @@ def test_a_directory_with_other_files_is_not_taken_for_a_checkpoint(tmp_path: Pa
         _query(tmp_path).run(tmp_path / "out", tmp_path / "home")
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["letters", "thesis.tex"]
     assert not (tmp_path / "out").exists()
+
+
+def test_neither_is_a_place_of_a_store_with_other_objects(tmp_path: Path, bucket: str) -> None:
+    _arrives(tmp_path, 1)
+    ObjectStore(bucket).create("others/table.csv", [b"1"])
+    with pytest.raises(UsageError, match="is not a checkpoint: it has others/"):
+        _query(tmp_path).run(tmp_path / "out", bucket)
+    assert ObjectStore(bucket).names() == ["others/"]
 
 
 def test_an_empty_directory_and_the_root_of_a_disk_become_checkpoints(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""`xmlstream wait`: waits until an output has closed a part of its result, for what comes after the query.
+"""The commands for what comes after a query, which read its output alone: `xmlstream cat` and `xmlstream wait`.
 
-A scheduler, a script or another job runs it before it uses the part: exit code 0 says that the part is complete. It
-reads the output alone, by polls, so that the query may run on any machine, be stopped, or not have begun.
+`wait` waits until the output has closed a part of the result. A scheduler, a script or another job runs it before it
+uses the part: exit code 0 says that the part is complete. It polls, so that the query may run on any machine, be
+stopped, or not have begun.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import typer
 
 from xmlstream.cli.command_line import argument, name_values, option, say
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.sink.standard_output import StandardOutput
 
 if TYPE_CHECKING:
     from xmlstream.sink.closings import ClosedSoFar
@@ -23,6 +25,26 @@ NOT_CLOSED = 4
 
 _SHOWN = 3
 """The most parts that are named of what is missing."""
+
+
+def cat(
+    outputs: Annotated[
+        list[str],
+        argument(
+            "OUT…",
+            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
+        ),
+    ],
+    as_of: Annotated[
+        int | None, option("SLICE", "Print the last of them as it stood after this slice.", "--as-of")
+    ] = None,
+) -> None:
+    """Print the committed output of a query as one well-formed document."""
+    from xmlstream.cli.concatenation import concatenate
+
+    out = StandardOutput()
+    concatenate(outputs[-1], out, outputs[:-1], as_of)
+    out.flush()
 
 
 def wait(
