@@ -102,4 +102,4 @@ clean: ## remove everything that make and the tools wrote, .venv too
 
 lock: .venv/installed ## resolve requirements.lock anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	    --custom-compile-command "make lock" --group dev --extra delta --extra duckdb --extra figures --extra http --extra iceberg --extra kafka --extra monitor --extra mqtt --extra objects --extra postgresql pyproject.toml -o requirements.lock
+	    --custom-compile-command "make lock" --group dev --extra all pyproject.toml -o requirements.lock

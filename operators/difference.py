@@ -61,7 +61,7 @@ class Difference(SetOperation):
         }
         names = self.attributes.names
         logs = {
-            log: LogSchema(self.attributes, (model,), names=names, blocks=log == "undecided")
+            log: LogSchema(self.attributes, (model,), names=names, blocks=log == "undecided", undecided=True)
             for log, model in models.items()
         }
         return StateSchema(logs, self.punctuation_sets(inputs), waiting={"waiting-0": self.attributes})

@@ -167,7 +167,7 @@ class Join(Operator):
         for key, name in zip(self.equi_join.bounded_keys, ("left", "right"), strict=True):
             alone, partnered = _log_names(key.side)
             log = key.log(f"tuples of the {name} side", inputs)
-            logs[alone] = replace(log, blocks=key.side in self.sides.preserved)
+            logs[alone] = replace(log, blocks=key.side in self.sides.preserved, undecided=True)
             logs[partnered] = replace(log, blocks=False, what=f"{log.what} with a partner")
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})

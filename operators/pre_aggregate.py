@@ -27,7 +27,7 @@ from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.aggregation import Aggregation
-from xmlstream.operators.behaviour import Operator, among
+from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
@@ -61,6 +61,10 @@ class PreAggregate(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among((*self.keys, *attributes_of(self.aggregates)), inputs[0])]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The keys: a predicate over these selects whole groups."""
+        return [own_terms(self.schema(*inputs))]
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         return [tuple(among(names, inputs[0]))]

@@ -31,7 +31,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.frames.frame import in_order
 from xmlstream.operators.frames.held import computed_rows
-from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, added
+from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
@@ -51,7 +51,7 @@ Ungrammatical = Literal["fail", "drop", "divert"]
 
 _COUNTS = {
     "on": f"count_if({POSITION} IS NOT NULL AND {ASIDE} IS NULL)",
-    "late": f"count_if({ASIDE} = '{UNGRAMMATICAL}')",
+    "late": f"count_if({ASIDE} IN ('{UNGRAMMATICAL}', '{CONTRADICTORY}'))",
     "ahead": f"count_if({ASIDE} = '{AHEAD}')",
 }
 
@@ -128,26 +128,29 @@ class Punctuate(Operator):
         out = sent.absorb([*inputs[0].punctuations, *new_ones])
         following = self.rule.following(out, state)
         added(state).absorb([*new_ones, *following])
-        return [*out, *sent.absorb(following)]
+        new = [*out, *sent.absorb(following)]
+        self.rule.forget(new, state)
+        return new
 
     def _set_aside(self, computed: Frame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports late tuples, as `ungrammatical` decides, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
-            first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").limit(1, in_order(POSITION)).to_arrow()
+            first = computed.where(f"{ASIDE} <> '{AHEAD}'").limit(1, in_order(POSITION)).to_arrow()
             raise self._offence(in_utc(first).to_pylist()[0], computed, state)
         state.set_aside += facts["late"] + facts["ahead"]
-        wanted = (UNGRAMMATICAL, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
-        names = [a.name for a in state.inputs[0] if a.name in computed.columns]
-        chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})")
+        schema = state.inputs[0]
+        wanted = "true" if self.ungrammatical == "divert" else f"{ASIDE} = '{AHEAD}'"
+        names = [a.name for a in schema if a.name in computed.columns]
+        chosen = computed.where(f"{ASIDE} IS NOT NULL AND {wanted}")
         reasons = {
             UNGRAMMATICAL: f"punctuate by {self.rule.name} closed its values before it came",
             AHEAD: f"it is further ahead of the tuples before it than punctuate by {self.rule.name} allows",
         }
-        found = chosen.select(ASIDE, POSITION, *map(quoted, names)).to_arrow().sort_by(POSITION)
-        for row in in_utc(found).to_pylist():
-            raw = {name: row[name] for name in names}
-            kind = row[ASIDE]
-            state.letters.append(DeadLetter(position=row[POSITION], kind=kind, reason=reasons[kind], raw=raw))
+        for row in in_utc(chosen.to_arrow().sort_by(POSITION)).to_pylist():
+            raw, kind = {name: row[name] for name in names}, row[ASIDE]
+            reason = reasons.get(kind) or self.rule.contradiction(row, schema)
+            kind = UNGRAMMATICAL if kind == CONTRADICTORY else kind
+            state.letters.append(DeadLetter(position=row[POSITION], kind=kind, reason=reason, raw=raw))
 
     def _offence(self, row: Mapping[str, Any], computed: Frame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]
@@ -155,14 +158,20 @@ class Punctuate(Operator):
         values = tuple(
             value if (value := row.get(a.name)) is None or a.domain.opaque else a.domain.normal(value) for a in schema
         )
-        earlier = next((p for p in added(state).set if p.matches(values)), None)
-        broken, words = self.rule.broken(row, computed, schema)
-        punctuation = earlier or broken
+        punctuation = None
+        if row[ASIDE] == CONTRADICTORY:
+            what = self.rule.contradiction(row, schema)
+        else:
+            earlier = next((p for p in added(state).set if p.matches(values)), None)
+            broken, words = self.rule.broken(row, computed, schema)
+            punctuation = earlier or broken
+            what = sentence(row, punctuation) + (f": {words}" if words else "")
         return UngrammaticalStream(
-            sentence(row, punctuation) + (f": {words}" if words else ""),
+            what,
             values=[row.get(name) for name in schema.names],
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint="correct the source or its declared properties, or let punctuate drop or divert such tuples",
+            hint="correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
+            "properties, the query goes on by --change (change=True)",
         )

@@ -130,7 +130,7 @@ class SemiJoin(Operator):
         the end.
         """
         left, right = self.equi_join.bounded_keys
-        undecided = replace(left.log("undecided tuples of the left side", inputs), blocks=self.anti)
+        undecided = replace(left.log("undecided tuples of the left side", inputs), blocks=self.anti, undecided=True)
         deciding = StateModel(
             "keys of the right side", 1, right.until(), per=None if self.residual else self.equi_join.keys(1, inputs)
         )

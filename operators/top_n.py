@@ -108,7 +108,13 @@ class TopN(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         groups = inputs[0].only(self.groups)
         first = StateModel("first tuples", 0, Grouping(0, self.groups))
-        log = LogSchema(groups, (first,), combine=lambda frame, _ages: self._first(frame, inputs[0]), key=self.groups)
+        log = LogSchema(
+            groups,
+            (first,),
+            undecided=True,
+            combine=lambda frame, _ages: self._first(frame, inputs[0]),
+            key=self.groups,
+        )
         return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, requires
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -119,7 +120,16 @@ class UsageError(XmlStreamError):
 
 def not_installed(package: str, extra: str) -> UsageError:
     """The error for an optional package that is missing, with the command that installs it."""
-    return UsageError(f"{package} is not installed", hint=f"pip install '{DISTRIBUTION}[{extra}]'")
+    return UsageError(f"{package} is not installed", hint=installs(extra))
+
+
+def installs(extra: str) -> str:
+    """The command that installs the packages of an extra, wherever this project itself was installed from."""
+    with suppress(PackageNotFoundError):
+        named = (re.split(r";.*extra == ", each) for each in requires(DISTRIBUTION) or ())
+        if packages := [f"'{name}'" for name, *of in named if of and of[0].strip("'\"") == extra]:
+            return f"pip install {' '.join(packages)}"
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class StateError(XmlStreamError):

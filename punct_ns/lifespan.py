@@ -37,6 +37,16 @@ _FORM = re.compile(
 )
 _LONGEST = timedelta(days=3_650_000)  # longer than the calendar
 
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)", re.ASCII)
+_UNITS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), timedelta(milliseconds=1)),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), timedelta(seconds=1)),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
+    **dict.fromkeys(("h", "hour", "hours"), timedelta(hours=1)),
+    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
+    **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Duration:
@@ -72,6 +82,25 @@ class Duration:
         except OverflowError:
             span = _LONGEST
         return Duration(part["years"] * 12 + part["months"], min(span, _LONGEST))
+
+    @staticmethod
+    def of_words(text: str) -> Duration | None:
+        """The duration of numbers with units, or of ISO 8601; None for any other text.
+
+        >>> texts = ("5m", "5 minutes", "1 hour 30 min", "INTERVAL '1.5' DAYS", "pt5m", "5", "5 apples", "")
+        >>> [str(Duration.of_words(text)) for text in texts]
+        ['PT5M', 'PT5M', 'PT1H30M', 'P1DT12H', 'PT5M', 'None', 'None', 'None']
+        """
+        if _FORM.fullmatch(text.strip().upper()):
+            return Duration.parse(text.strip().upper())
+        words = re.sub(r"^interval\b", "", text.strip().lower()).replace("'", "")
+        parts = _PART.findall(words)
+        if not parts or _PART.sub("", words).strip() or any(unit not in _UNITS for _, unit in parts):
+            return None
+        try:
+            return Duration(span=min(sum((float(n) * _UNITS[unit] for n, unit in parts), timedelta()), _LONGEST))
+        except OverflowError:
+            return Duration(span=_LONGEST)
 
     def after(self, moment: datetime) -> datetime:
         """Returns the moment at the end of the duration that starts at a moment; limited to the end of the calendar.

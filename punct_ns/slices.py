@@ -72,6 +72,21 @@ def arrow_type(domain: Domain) -> pa.DataType:
     return _ARROW[domain.type]
 
 
+def type_of_arrow(type_: pa.DataType) -> str | None:
+    """Returns the Spark type of an Arrow type; None for one that is nested, or that Spark does not have.
+
+    >>> type_of_arrow(pa.decimal128(5, 2)), type_of_arrow(pa.large_string()), type_of_arrow(pa.timestamp("ns", "UTC"))
+    ('DECIMAL(5,2)', 'STRING', 'TIMESTAMP')
+    """
+    if isinstance(type_, pa.Decimal128Type):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.TimestampType):
+        return "TIMESTAMP_NTZ" if type_.tz is None else "TIMESTAMP"
+    if pa.types.is_large_string(type_):
+        return "STRING"
+    return next((name for name, known in _ARROW.items() if known == type_), None)
+
+
 def any_arrow_type(name: str) -> pa.DataType:
     """Returns the Arrow type that Spark has for a type of that name, opaque or not; KeyError if it has none.
 

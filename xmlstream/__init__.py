@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
+    from xmlstream.operators.punctuators.count import ByCount
     from xmlstream.operators.punctuators.order import ByClock, ByOrder
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
     from xmlstream.operators.punctuators.roster import ByRoster
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     )
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.engines import open_session
-    from xmlstream.sink.closed_table import closed
+    from xmlstream.sink.closings import closed
     from xmlstream.sink.program_sink import Sink, TwoPhaseSink
     from xmlstream.sink.result_tables import ResultSlice
     from xmlstream.sources.receivers.receiving import Receiving, receive
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ByClock",
+    "ByCount",
     "ByDomain",
     "ByOrder",
     "ByPredicate",
@@ -91,6 +93,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "xmlstream.operators.punctuators.count": ("ByCount",),
     "xmlstream.operators.punctuators.order": ("ByClock", "ByOrder"),
     "xmlstream.operators.punctuators.roster": ("ByRoster",),
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
@@ -111,7 +114,7 @@ _MODULES = {
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),
-    "xmlstream.sink.closed_table": ("closed",),
+    "xmlstream.sink.closings": ("closed",),
     "xmlstream.sink.program_sink": ("Sink", "TwoPhaseSink"),
     "xmlstream.sink.result_tables": ("ResultSlice",),
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -326,3 +326,15 @@ def conjoined(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
     """A new tree that joins the conditions with AND; None for no conditions."""
     parts = list(conditions)
     return exp.and_(*parts).unnest() if parts else None
+
+
+def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
+    """A copy of an expression, with its attributes replaced by terms: Spark SQL by names in lower case."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        term = expression(terms[node.name.lower()])
+        return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
+
+    return tree.copy().transform(replaced, copy=False)

@@ -46,7 +46,17 @@ _DAYS: Mapping[str, int] = {"day": 1, "week": 7}
 DAY = MICROSECONDS["day"]
 """The microseconds of 24 hours."""
 
-_PART = re.compile(r"\s*([+-]?)\s*(\d+)(?:\.(\d{1,9}))?\s+([a-z]+?)s?(?=\s|$)")
+_PART = re.compile(r"\s*([+-]?)\s*(\d+)(?:\.(\d{1,9}))?\s*([a-z]+)")
+_UNITS = {f"{unit}{plural}": unit for unit in MICROSECONDS for plural in ("", "s")} | {
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "m": "minute",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+    "w": "week",
+}
 
 
 def duration(tree: exp.Expr) -> int | None:
@@ -55,8 +65,9 @@ def duration(tree: exp.Expr) -> int | None:
     Days have 24 hours; months and years have no length.
 
     >>> from xmlstream.operators.expressions.dialect import parsed
-    >>> [duration(parsed(text)) for text in ("'10 minutes'", "'interval 1 hour -1.5 seconds'", "250", "'1 month'")]
-    [600000000, 3598500000, 250, None]
+    >>> texts = ("'10 minutes'", "'interval 1 hour -1.5 seconds'", "'1m5s'", "250", "'1 month'")
+    >>> [duration(parsed(text)) for text in texts]
+    [600000000, 3598500000, 65000000, 250, None]
     """
     found = days_and_microseconds(tree)
     return None if found is None else found[0] * DAY + found[1]
@@ -79,13 +90,14 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
     days = microseconds = 0
     while rest:
         part = _PART.match(rest)
-        if part is None or part[4] not in MICROSECONDS or (part[3] and part[4] != "second"):
+        unit = _UNITS.get(part[4]) if part is not None else None
+        if part is None or unit is None or (part[3] and unit != "second"):
             return None
         number = Fraction(f"{part[1]}{part[2]}.{part[3] or 0}")
-        if part[4] in _DAYS:
-            days += int(number) * _DAYS[part[4]]
+        if unit in _DAYS:
+            days += int(number) * _DAYS[unit]
         else:
-            microseconds += int(number * MICROSECONDS[part[4]])
+            microseconds += int(number * MICROSECONDS[unit])
         rest = rest[part.end() :].strip()
     return (days, microseconds) if text else None
 

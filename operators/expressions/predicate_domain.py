@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import parsed, position_of
+from xmlstream.operators.expressions.dialect import attributes_in, parsed, position_of
 from xmlstream.operators.expressions.type_rules import (
     DOUBLE,
     FLOATING,
@@ -30,7 +30,7 @@ from xmlstream.operators.expressions.type_rules import (
     numeric_literal,
 )
 from xmlstream.punct_ns.domain import Domain, Value
-from xmlstream.punct_ns.pattern import patterns
+from xmlstream.punct_ns.pattern import NULL, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
@@ -79,6 +79,26 @@ def _punctuations(predicate: str, schema: Schema, *, always: bool) -> tuple[Punc
     each = ((box, chosen) for box in boxes for chosen in product(*map(patterns, box.values())))
     found = (Punctuation.at(schema, dict(zip(box, chosen, strict=True))) for box, chosen in each)
     return tuple(PunctuationSet(schema, found))
+
+
+def is_implied(condition: str, others: Collection[str], schema: Schema) -> bool:
+    """Whether all tuples that satisfy other conditions satisfy this one, a comparison of an attribute with constants.
+
+    >>> is_implied("`hour` > 3", ["`hour` > 5"], Schema.of(hour="INT"))
+    True
+    >>> is_implied("`hour` > 3", ["`hour` > 2"], Schema.of(hour="INT"))
+    False
+    """
+    if len(used := attributes_in(condition)) != 1:
+        return False
+    never, always = (excluded(text, schema) for text in (condition, f"NOT ({condition})"))
+    attribute = schema.attribute(used[0])
+    null = [Punctuation.at(schema, {schema.index(used[0]): NULL})] if attribute.domain.nullable else []
+    known = PunctuationSet(schema, never)
+    if not PunctuationSet(schema, (*never, *always)).is_all or not all(map(known.covers, null)):
+        return False  # it is not known for which values the condition holds
+    left_out = PunctuationSet(schema, (p for text in others for p in excluded(text, schema)))
+    return all(map(left_out.covers, never))
 
 
 def _boxes(truth: bool, tree: exp.Expr, schema: Schema, always: bool) -> Boxes:

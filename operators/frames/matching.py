@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -27,21 +28,24 @@ SHORT = 1000
 """The longest range of integers that a table lists as single values, for a hash join."""
 
 
-def condition(punctuations: Iterable[Punctuation]) -> str:
-    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise."""
-    return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
+def condition(punctuations: Iterable[Punctuation], *, as_data: bool = True) -> str:
+    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise.
+
+    With `as_data` false, values are plain literals, as in the text of a query.
+    """
+    return " OR ".join(f"({_one(p, as_data)})" for p in punctuations) or "false"
 
 
-def _one(punctuation: Punctuation) -> str:
+def _one(punctuation: Punctuation, as_data: bool) -> str:
     tests = [
-        _test(quoted(attribute.name), pattern, attribute.domain)
+        _test(quoted(attribute.name), pattern, attribute.domain, as_data)
         for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True)
         if not isinstance(pattern, Wildcard)
     ]
     return " AND ".join(f"({test})" for test in tests) or "true"
 
 
-def _test(column: str, pattern: Pattern, domain: Domain) -> str:
+def _test(column: str, pattern: Pattern, domain: Domain, as_data: bool = True) -> str:
     match pattern:
         case Wildcard():
             return "true"
@@ -51,13 +55,17 @@ def _test(column: str, pattern: Pattern, domain: Domain) -> str:
             return f"{column} IS NULL"
         case Constant(value=value):
             assert value is not None
-            return f"{column} <=> {_value(value, column, domain)}"
+            return f"{column} <=> {_value(value, column, domain, as_data)}"
         case Range():
             ends = [f"{column} IS NOT NULL"]
             if pattern.low is not None:
-                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {_value(pattern.low, column, domain)}")
+                ends.append(
+                    f"{column} {'>=' if pattern.low_closed else '>'} {_value(pattern.low, column, domain, as_data)}"
+                )
             if pattern.high is not None:
-                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {_value(pattern.high, column, domain)}")
+                ends.append(
+                    f"{column} {'<=' if pattern.high_closed else '<'} {_value(pattern.high, column, domain, as_data)}"
+                )
             return " AND ".join(ends)
         case List(values=values):
             present = ", ".join(literal(value, domain) for value in values if value is not None)
@@ -65,10 +73,10 @@ def _test(column: str, pattern: Pattern, domain: Domain) -> str:
             return f"{column} IS NULL OR ({test})" if None in values else test
 
 
-def _value(value: Value, column: str, domain: Domain) -> str:
+def _value(value: Value, column: str, domain: Domain, as_data: bool) -> str:
     """A value to compare a column with, as data; engines take texts and decimals as such anyway."""
     text = literal(value, domain)
-    return text if isinstance(domain.sql, StringType | DecimalType) else passed(text, column)
+    return passed(text, column) if as_data and not isinstance(domain.sql, StringType | DecimalType) else text
 
 
 def _size(punctuation: Punctuation) -> int:
@@ -137,11 +145,18 @@ def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple
     One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
     that values are compared by hashing.
     """
-    schema = punctuations[0].schema
+    for table, ddl, test in _arrow_tables(tuple(punctuations)):
+        yield frame.engine.rows(table, ddl), test
+
+
+@lru_cache(maxsize=8)  # a hand_over has the same punctuations in each slice
+def _arrow_tables(punctuations: tuple[Punctuation, ...]) -> list[tuple[pa.Table, str, str]]:
+    """The tables, their types, and their join conditions."""
+    schema, found = punctuations[0].schema, []
     for shape, rows in _rows_by_shape(punctuations).items():
-        table = frame.engine.rows(_arrow(shape, rows, schema), _ddl(shape, schema))
         test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
-        yield table, test or "true"
+        found.append((_arrow(shape, rows, schema), _ddl(shape, schema), test or "true"))
+    return found
 
 
 def keys_in(punctuations: Sequence[Punctuation]) -> list[tuple[list[str], pa.Table]] | None:

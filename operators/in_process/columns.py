@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from xmlstream.operators.expressions.operations.part import Part
 from xmlstream.operators.expressions.operations.spark_type import (
-    FLOATING,
-    INTEGERS,
     Field,
     NotProven,
     Type,
@@ -24,7 +22,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
 )
 from xmlstream.operators.frames.held import Field as StructField
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.slices import arrow_type, type_of_arrow
 from xmlstream.punct_ns.sql_type import split_outside
 
 
@@ -137,9 +135,6 @@ def _json(type_: Type) -> Any:
     return _JSON.get(type_.name, type_.name.lower())
 
 
-_OF_ARROW = {arrow_type(Domain(name)): name for name in (*INTEGERS, *FLOATING, "BOOLEAN", "DATE", "STRING")}
-
-
 def of_arrow(schema: pa.Schema) -> Named:
     """The columns of a table of Arrow.
 
@@ -150,12 +145,6 @@ def of_arrow(schema: pa.Schema) -> Named:
 
 
 def _of_arrow(type_: pa.DataType) -> str:
-    if isinstance(type_, pa.Decimal128Type):
-        return f"DECIMAL({type_.precision},{type_.scale})"
-    if isinstance(type_, pa.TimestampType):
-        return "TIMESTAMP_NTZ" if type_.tz is None else "TIMESTAMP"
-    if pa.types.is_large_string(type_):
-        return "STRING"
-    if type_ not in _OF_ARROW:
+    if (name := type_of_arrow(type_)) is None:
         raise NotProven(f"Arrow's type {type_}")
-    return _OF_ARROW[type_]
+    return name

@@ -34,6 +34,7 @@ from xmlstream.operators.punctuators.rule import (
     Facts,
     Rule,
     added,
+    constants,
     greatest_of,
     one_row,
     ordered_attribute,
@@ -267,9 +268,8 @@ class ByOrder(Rule):
         return f"{quoted(self.attribute)} {domain.type}"
 
     def _of(self, key: tuple[object, ...], passed: Pattern, schema: Schema) -> Punctuation:
-        named = zip(self._keys(schema), key, strict=True)
-        constants = {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in named}
-        return Punctuation.of(schema, {**constants, self.attribute: passed})
+        of_key = constants(schema, self._key_names(schema), key)
+        return Punctuation.of(schema, {**dict(zip(schema.names, of_key.patterns, strict=True)), self.attribute: passed})
 
 
 @dataclass(frozen=True, slots=True)

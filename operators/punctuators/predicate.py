@@ -28,18 +28,18 @@ from xmlstream.operators.punctuators.rule import (
     ASIDE,
     Facts,
     Rule,
-    added,
+    constants,
     greatest_of,
     one_row,
     ordered_attribute,
     unless_late,
-    with_closed,
+    with_ended,
 )
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.punct_ns.pattern import Constant, patterns
+from xmlstream.punct_ns.pattern import patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
@@ -132,6 +132,10 @@ class ByPredicate(Rule):
             after = [f"or after {distance.written(self.idle)} of {written_name(self.time)}"]
         return ", ".join([*(f"end of {written_name(name)}" for name in self.attributes), *when, *after])
 
+    @property
+    def condition(self) -> str | None:
+        return self.when
+
     def require(self, schema: Schema) -> None:
         """The input has the attributes, and their types have constants; else QueryError or UsageError."""
         if not self.attributes:
@@ -162,7 +166,7 @@ class ByPredicate(Rule):
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
-        known = with_closed(tuples, list(added(state).set), _ENDED)
+        known = with_ended(tuples, state, _ENDED)
         ends = f"coalesce(({with_iso_durations(self.when)}\n), false)" if self.when else "false"
         if self.time is None:
             known = known.select("*", f"{ends} AS {_ENDS}")
@@ -206,20 +210,16 @@ class ByPredicate(Rule):
         ended = list(zip(*(c.to_pylist() for c in found), strict=True))
         if self.time is not None:
             self._keep(flagged, facts["on"], ended, state)
-        return [self._of(values, schema) for values in ended]
+        return [constants(schema, self.attributes, values) for values in ended]
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         words = f"a tuple came before it whose {self.time} is more than {self.idle} after the last one of its group"
-        broken = self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema)
+        broken = constants(schema, self.attributes, [values[name] for name in self._group(schema).names])
         return broken, words if values.get(_IDLE) else ""
 
     def _before_it(self, expression: str) -> str:
         """The greatest value of the rows before a tuple that are of its group."""
         return f"max({expression}) OVER (PARTITION BY {', '.join(map(quoted, self.attributes))} {_BEFORE})"
-
-    def _of(self, values: Sequence[object], schema: Schema) -> Punctuation:
-        pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]
-        return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
 
     def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
         """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""
@@ -250,7 +250,7 @@ class ByPredicate(Rule):
         alive = alive.select(*map(quoted, group.names), f"{_LAST} AS {quoted(time)}")
         kept.add(Tuples(alive, at_most, exact=False))
         kept.settle()
-        kept.purge([self._of(values, group) for values in ended])
+        kept.purge([constants(group, self.attributes, values) for values in ended])
 
     def _group(self, schema: Schema) -> Schema:
         return Schema(tuple(map(schema.attribute, self.attributes)))

@@ -6,7 +6,7 @@ slice or of one before, has closed its value. A rule that remembers earlier slic
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.state_schema import Combine, StateSchema
 from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.punct_ns.pattern import Range
+from xmlstream.punct_ns.pattern import Constant, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme, Term
@@ -32,6 +32,9 @@ ASIDE = own("aside")
 
 UNGRAMMATICAL = "ungrammatical"
 """Set aside because an earlier punctuation matches the tuple."""
+
+CONTRADICTORY = "contradictory"
+"""Set aside because the tuple and those before it cannot all be as the rule states; reported as ungrammatical."""
 
 AHEAD = "ahead"
 """Set aside because the tuple is implausibly far ahead of those before it."""
@@ -50,6 +53,11 @@ class Rule(Protocol):
     @property
     def name(self) -> str:
         """The rule in a few words."""
+
+    @property
+    def condition(self) -> str | None:
+        """The condition on tuples that it has, in Spark SQL; None without one."""
+        return None
 
     def require(self, schema: Schema) -> None:
         """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
@@ -92,6 +100,14 @@ class Rule(Protocol):
         `flagged` are the computed rows of the slice. The remark is a text such as by how much the tuple is late.
         """
 
+    def contradiction(self, values: Facts, schema: Schema) -> str:
+        """A sentence on what a contradictory tuple contradicts, from its computed row; by default there is none."""
+        return ""
+
+    def forget(self, closed: Sequence[Punctuation], state: OperatorState) -> None:
+        """Forgets what it keeps of what punctuations have closed, its own among them; by default nothing."""
+        return
+
 
 def added(state: OperatorState) -> ClosedSet:
     """The punctuations that punctuate has added, and is responsible for."""
@@ -118,11 +134,18 @@ def up_to(name: str, values: Facts, schema: Schema) -> Punctuation:
     return Punctuation.of(schema, {name: Range(None, value, high_closed=True)})
 
 
-def with_closed(tuples: Frame, closed: Sequence[Punctuation], name: str) -> Frame:
-    """The tuples with a BOOLEAN column of that name: whether one of these punctuations matches the tuple."""
-    if is_inline(closed):
-        return tuples.select("*", f"({condition(closed)}) AS {name}")
-    late, others = matching(tuples, closed), not_matching(tuples, closed)
+def constants(schema: Schema, names: Sequence[str], values: Iterable[object]) -> Punctuation:
+    """The punctuation that restricts the attributes of these names to these values, null among them."""
+    pairs = [(schema.attribute(name), value) for name, value in zip(names, values, strict=True)]
+    return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
+
+
+def with_ended(tuples: Frame, state: OperatorState, name: str) -> Frame:
+    """The tuples with a column of that name: whether a punctuation of an earlier slice, added here, matches them."""
+    ended = list(added(state).set)
+    if is_inline(ended):
+        return tuples.select("*", f"({condition(ended)}) AS {name}")
+    late, others = matching(tuples, ended), not_matching(tuples, ended)
     return late.select("*", f"true AS {name}").union(others.select("*", f"false AS {name}"))
 
 

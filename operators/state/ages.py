@@ -98,15 +98,7 @@ def microseconds(time: datetime) -> int:
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
-_COUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+)\s*", re.IGNORECASE | re.ASCII)
-_SPANS = {
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), timedelta(milliseconds=1)),
-    **dict.fromkeys(("s", "second", "seconds"), timedelta(seconds=1)),
-    **dict.fromkeys(("m", "minute", "minutes"), timedelta(minutes=1)),
-    **dict.fromkeys(("h", "hour", "hours"), timedelta(hours=1)),
-    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
-    **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
-}
+_SLICES = re.compile(r"\s*(\d+)\s*slices?\s*", re.IGNORECASE | re.ASCII)
 _LARGE = 100_000
 _LEEWAY = 16
 
@@ -129,18 +121,9 @@ class PurgeAfter:
         Raises:
             UsageError: The text is neither a number of slices nor a span of time, or is zero.
         """
-        found = _COUNT.fullmatch(text)
-        unit = found["unit"].lower() if found else ""
-        limit: PurgeAfter | None = None
-        if found and unit in ("slice", "slices") and found["number"].isdecimal():
-            limit = PurgeAfter(slices=int(found["number"]))
-        elif found and unit in _SPANS:
-            limit = PurgeAfter(span=_span(text, float(found["number"]), _SPANS[unit]))
-        elif text.strip().startswith("P"):
-            try:
-                limit = PurgeAfter(span=Duration.parse(text.strip()))
-            except ValueError:
-                limit = None
+        found = _SLICES.fullmatch(text)
+        span = Duration.of_words(text)
+        limit = PurgeAfter(slices=int(found[1])) if found else PurgeAfter(span=span) if span is not None else None
         hint = "give a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
         if limit is None:
             raise UsageError(f"{option} '{text}' is neither a number of slices nor a span of time", hint=hint)
@@ -177,13 +160,6 @@ class PurgeAfter:
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)
-
-
-def _span(text: str, number: float, unit: timedelta) -> Duration:
-    try:
-        return Duration(span=number * unit)
-    except OverflowError:
-        raise UsageError(f"purge_after '{text}' is beyond the calendar") from None
 
 
 def overdue_letter(row: Mapping[str, Any], limit: PurgeAfter) -> DeadLetter:

@@ -17,9 +17,9 @@ from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet, SourceClosedSet
 from xmlstream.operators.state.expiring_set import IsOver
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord, StateSchema
+from xmlstream.operators.state.state_schema import OperatorRecord, StateSchema
 from xmlstream.operators.state.tuple_log import MergingLog, TupleLog
-from xmlstream.operators.storage.records import DeadLetter, LogRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, DeadLetter, LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -54,7 +54,7 @@ class OperatorState:
     arrived was read; None if that is not known. `awaited` are the attributes by whose values groups of operators above
     close; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
     `letters` are the dead letters among them; `overdue` counts the kept rows that were older than `purge_after` allows,
-    and `overdue_letters` gives them.
+    and `overdue_letters` gives them; `short` are sentences on groups that were closed before all of them had come.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class OperatorState:
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[DeadLetter] = []
+        self.short: list[str] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
         if committed is not None:
@@ -119,7 +120,7 @@ class OperatorState:
             slice_: The slice's number.
             has_closed: Whether a stream has closed a bound, at which lifespans end.
         """
-        self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
+        self.time, self.set_aside, self.letters, self.short, self._scratch = time, 0, [], [], None
         self.read_until = None
         self.end(has_closed)
         self._overdue = []
@@ -240,4 +241,4 @@ class OperatorState:
             raise RuntimeError(f"the state schema does not declare the notes {', '.join(sorted(undeclared))}")
         sets = {name: held.record(whole) for name, held in self._all_sets().items()}
         logs = {name: log.record() for name, log in self._logs.items()} | self._runs()
-        return OperatorRecord(STATE_FORMAT, sets, logs, dict(self.notes))
+        return OperatorRecord(CHECKPOINT_FORMAT, sets, logs, dict(self.notes))

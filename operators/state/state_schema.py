@@ -17,17 +17,13 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.closing_conditions import ALWAYS, Either, Grouping, StateModel
 from xmlstream.operators.required_punctuations import Held, Row, Way, same, whole
 from xmlstream.operators.state.expiring_set import Entry
-from xmlstream.operators.storage.records import LogRecord, Record
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord, Record
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
-
-STATE_FORMAT = 4
-"""Format of an operator's record and of its files. It changes when recorded state must be read differently."""
-
 
 Combine = Callable[["Frame", Sequence[str]], "Frame"]
 """Combines rows of several slices, for example the partial aggregates of a group to one row.
@@ -56,6 +52,7 @@ class LogSchema:
         names: The attributes that determine what a row waits for; by default those of the grouping that closes it.
         beside: Extra stored columns that also determine what a row waits for.
         blocks: Whether a row goes out once it is met; otherwise it is only kept for other rows, and then forgotten.
+        undecided: Whether later tuples may keep a row that waits from going out.
         awaits: The ways that meet a row; by default, the end of the tuples that agree with it on `names`.
         combine: Combines rows of several slices.
         key: The attributes of `purging` that keep rows apart when they are combined: rows that differ in them stay as
@@ -71,6 +68,7 @@ class LogSchema:
     names: tuple[str, ...] = ()
     beside: tuple[Attribute, ...] = ()
     blocks: bool = True
+    undecided: bool = False
     awaits: Awaited | None = None
     combine: Combine | None = None
     key: tuple[str, ...] = ()
@@ -179,10 +177,9 @@ class StateSchema:
         Raises:
             StateError: The record has another format, undeclared names, or lacks declared ones.
         """
-        if record.format != STATE_FORMAT:
-            raise _refused(
-                f"the recorded state has format {record.format}, and this version of xmlstream reads {STATE_FORMAT}"
-            )
+        if record.format != CHECKPOINT_FORMAT:
+            known = f"and this version of xmlstream reads {CHECKPOINT_FORMAT}"
+            raise _refused(f"the recorded state has format {record.format}, {known}")
         for what, recorded, names in (
             (
                 "logs",

@@ -27,6 +27,8 @@ _MOMENT_SECONDS = 0.05
 _MOMENTS = 10
 """So often a run tries again before it is refused: a page that looks whether a directory is taken may be slow."""
 
+_HERE = "put it back, or name the place where it lies now; if that is the place of an output, add --moved (moved=True)"
+
 _held: dict[str, DirectoryLocks] = {}
 """The locked paths, by run of this process: some file systems do not lock out another run of the same process."""
 
@@ -41,6 +43,7 @@ class DirectoryLocks:
         self.is_over: Callable[[], bool] = lambda: False
         self._descriptors: list[int] = []
         self._paths: list[str] = []
+        self._taken: list[tuple[str, str, tuple[int, int]]] = []
 
     def take(self, directory: Path, where: str = "") -> None:
         """Locks a directory, which errors name by `where`; does nothing if this run has locked it already.
@@ -56,6 +59,7 @@ class DirectoryLocks:
                 raise StateError(f"{where} is in use by another query of this process", hint=_WAIT)
             _held[path] = self
             self._paths.append(path)
+        self._taken.append((path, where, _identity(path)))
         # Some file systems lock no directories: NFS locks only files that are open for writing.
         file = os.path.join(path, ".lock")  # noqa: PTH118 - a path of the system's
         if not self._lock(path, os.O_RDONLY, where) and not self._lock(file, os.O_RDWR | os.O_CREAT, where):
@@ -76,14 +80,41 @@ class DirectoryLocks:
         self.release()
         raise StateError(f"{where} is in use by another process", hint=_WAIT)
 
+    def require_in_place(self, only: Path | None = None) -> None:
+        """Makes sure that the directories, or only one of them, are where they were locked: one look at each.
+
+        Raises:
+            StateError: A directory was moved or removed; another one may be in its place.
+        """
+        wanted = None if only is None else os.path.realpath(only)
+        for path, where, identity in self._taken:
+            if wanted not in (None, path):
+                continue
+            try:
+                found = _identity(path)
+            except FileNotFoundError:
+                raise StateError(f"{where} was moved or removed while the query ran", hint=_HERE) from None
+            except OSError:
+                continue  # a file system that does not answer now may do so later
+            if found != identity:
+                what = f"{where} was moved or removed while the query ran: another directory is in its place"
+                raise StateError(what, hint=_HERE)
+
     def release(self) -> None:
         """Ends the locks."""
+        self._taken = []
         with _guard:
             while self._descriptors:
                 os.close(self._descriptors.pop())
             while self._paths:
                 if _held.get(path := self._paths.pop()) is self:
                     del _held[path]
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """What distinguishes a directory from all others; raises OSError."""
+    status = os.stat(path)  # noqa: PTH116 - a path of the system's
+    return status.st_dev, status.st_ino
 
 
 def is_locked(directory: Path) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from xmlstream.punct_ns.errors import DISTRIBUTION, StateError, UsageError, without_secrets
+from xmlstream.punct_ns.errors import StateError, UsageError, not_installed, without_secrets
 
 SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "memory")
 """Schemes of the URLs of object stores; objects of `memory` last as long as the process, for tests."""
@@ -120,8 +120,7 @@ def client_package() -> Any:
     try:
         import obstore
     except ImportError:
-        what = "reading and writing object stores needs the package obstore"
-        raise UsageError(what, hint=f"pip install '{DISTRIBUTION}[objects]'") from None
+        raise not_installed("obstore, which reads and writes object stores,", "objects") from None
     return obstore
 
 

@@ -15,6 +15,13 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from xmlstream.dataclasses import dataclass, fields, replace
 
+CHECKPOINT_FORMAT = 4
+"""The format of all that a checkpoint has: it changes with what is recorded, but for fields that may be absent.
+
+Who raises it adds a migration (`xmlstream.runtime.migrations`), changes the manual's page of it, and keeps a checkpoint
+of the format before among the data of the tests.
+"""
+
 
 class Record:
     """A frozen dataclass that is written as a JSON object, and read back.

@@ -22,7 +22,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self, TypeAlias
 
@@ -273,6 +273,27 @@ class Folder:
         """Makes the directory, durably."""
         make_directory(self.root)
 
+    def copy(self, folder: str, keys: Iterable[str]) -> None:
+        """Copies objects into a new folder of this store, durably: all of them or none; nothing if there is one.
+
+        Files to which nothing is appended are linked, where the file system can.
+        """
+        if self.path(folder).is_dir():
+            return
+        draft = f".{folder}{_UNFINISHED}"
+        self.delete(f"{draft}/")
+        for key in keys:
+            to = self.path_to_write(f"{draft}/{key}")
+            try:
+                if key.endswith((".json", ".jsonl")):
+                    raise OSError("it is copied")
+                to.hardlink_to(self.path(key))
+            except OSError:
+                shutil.copyfile(self.path(key), to)
+        sync(path for path in (self.path(draft), *self.path(draft).rglob("*")))
+        self.path(draft).rename(self.path(folder))
+        sync([self.root])
+
     def delete(self, *keys: str) -> None:
         """Removes objects, if they exist; a key that ends in a slash removes all objects of that folder."""
         for key in keys:
@@ -281,6 +302,25 @@ class Folder:
                 shutil.rmtree(self.path(key), ignore_errors=True)
             else:
                 self.path(key).unlink(missing_ok=True)
+
+    def has(self, key: str) -> bool:
+        """Whether there is a file or a folder."""
+        return self.path(key).exists()
+
+    def move(self, key: str, to: str) -> None:
+        """Renames a file or a folder, durably; another folder above it may be made."""
+        make_directory(self.path(to).parent)
+        self.path(key).rename(self.path(to))
+        sync([self.path(key).parent, self.path(to).parent])
+
+    def link(self, key: str, to: Folder) -> None:
+        """Gives a file that is never written again, or those of a folder, a second name; else copies it."""
+        to.path(key).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(self.path(key), to.path(key))
+        except OSError:
+            copy = shutil.copytree if self.path(key).is_dir() else shutil.copyfile
+            copy(self.path(key), to.path(key))
 
     def unsynced(self, key: str) -> list[Path]:
         """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""

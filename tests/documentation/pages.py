@@ -16,6 +16,7 @@ EXAMPLES = (
     "xmlstream/manual/concepts.md",
     "xmlstream/manual/closing.md",
     "xmlstream/manual/operations.md",
+    "xmlstream/manual/changing.md",
     "xmlstream/manual/coming_from.md",
     "data/auctions/README.md",
     "punct_ns/README.md",
@@ -34,6 +35,7 @@ EXAMPLES = (
 PAGES = (
     *EXAMPLES,
     "xmlstream/manual/clusters.md",
+    "xmlstream/manual/checkpoints.md",
     "xmlstream/manual/limits.md",
     "xmlstream/manual/glossary.md",
     "operators/in_process/README.md",

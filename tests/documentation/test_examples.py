@@ -13,11 +13,15 @@ import venv
 import zipfile
 from email import message_from_string
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks, pictures, text
 from xmlstream.punct_ns.errors import DISTRIBUTION
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session import warm_start
 from xmlstream.sources.generators.sensors import write_sensors
 from xmlstream.sql import script
@@ -61,6 +65,39 @@ def _steps() -> list[tuple[Block, Block | None]]:
     return steps
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_python_for_other_programs_can_be_compiled(page: str) -> None:
+    for block in blocks(page):
+        if block.language == "py":
+            compile(block.text, f"{page}:{block.line}", "exec")
+
+
+def test_the_sensors_of_the_manual_see_the_day_that_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their schedulers are stand-ins; what they call is there."""
+    for name in ("airflow", "airflow.providers.standard.sensors.bash", "airflow.providers.standard.sensors.python"):
+        monkeypatch.setitem(sys.modules, name, mock.MagicMock())
+    named = {"RunRequest": SimpleNamespace, "SkipReason": str, "sensor": lambda **_: lambda function: function}
+    monkeypatch.setitem(sys.modules, "dagster", SimpleNamespace(**named))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    known: dict[str, Any] = {}
+    for block in blocks("xmlstream/manual/operations.md"):
+        if block.language == "py":
+            exec(block.text.replace("/srv/hottest/out", f"{tmp_path}/out"), known)
+    closes = "".join(f"<p:r><day>{text}</day><n>*</n></p:r>" for text in ("[,2026-01-01]", "2026-01-02"))
+    written = f'<rows xmlns:p="{PUNCT_NS}">{closes}</rows>'
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "slice-000000000.xml").write_text(written)
+    days = {day: known["is_complete"](f"{tmp_path}/out", day) for day in ("2026-01-02", "2026-01-03")}
+    assert days == {"2026-01-02": True, "2026-01-03": False}
+    assert not known["is_complete"](f"{tmp_path}/none", "2026-01-02")
+    context = mock.MagicMock(cursor="2026-01-02")
+    assert known["day_is_complete"](context).run_key == "2026-01-02"
+    context.update_cursor.assert_called_once_with("2026-01-03")
+    assert known["day_is_complete"](mock.MagicMock(cursor="2026-01-03")) == "2026-01-03 is open"
+
+
 def test_the_python_sessions_print_what_they_show() -> None:
     sessions = [block for page in PAGES for block in blocks(page) if block.is_session]
     assert sessions
@@ -97,7 +134,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*PACKAGES, "data", ".github"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
     shutil.copytree(ROOT / "tests" / "benchmarks", tree / "tests" / "benchmarks", ignore=leave)
-    for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
     build: list[str | Path] = [
         "-m",

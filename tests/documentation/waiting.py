@@ -21,7 +21,7 @@ from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.runner import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"
-HEIGHT = 1060
+HEIGHT = 1330
 AT_ONCE, SILENT_FROM, HOURS = 8, 15, 18
 
 

@@ -156,6 +156,11 @@ class Running:
         return self._state.set_aside, self._state.letters
 
     @property
+    def short(self) -> list[str]:
+        """What the last slice found of groups that were closed before all their tuples had come."""
+        return self._state.short
+
+    @property
     def punctuations_held(self) -> int:
         """The punctuations in all sets of the operator."""
         return self._state.punctuations_held

@@ -12,8 +12,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from tests.harness import notation
 from tests.harness.running import Row, Running
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
@@ -91,7 +93,8 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(session
         across.slice((numbers(6, 12), []))
     assert str(told.value).splitlines()[1:] == [
         "  punctuate by order of n, item at position 3",
-        "  Hint: correct the source or its declared properties, or let punctuate drop or divert such tuples",
+        "  Hint: correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
+        "properties, the query goes on by --change (change=True)",
     ]
 
 
@@ -350,6 +353,67 @@ def test_a_group_ends_by_its_last_tuple_or_once_none_has_come_for_long_enough(se
         failing.shows("(A, 0, x) (B, 31, x) (A, 5, x)", out="")
 
 
+CHANGES = Schema.parse("tx INT, n INT, row STRING")
+
+
+def test_a_transaction_is_complete_with_its_nth_tuple_wherever_n_is_stated(session: Session, tmp_path: Path) -> None:
+    rule = ByCount("tx", "n", "row is not null")
+    running = Running(session, tmp_path, Punctuate(rule), CHANGES, positioned=True)
+    # 1 states its number at its end, 2 at its beginning, 3 in between, null with its only tuple; 4 has no tuples.
+    slice_ = "(2, 2, null) (1, null, a) (3, null, a) (3, 2, null) (null, 1, a) (1, null, b) (4, 0, null)"
+    running.shows(slice_, out=f"{slice_} <{{4,null}}, *, *>", in_order=True)
+    running.restart()
+    running.shows(
+        "(1, 2, null) (2, null, a) (3, null, b)       | (2, 2, b)       | (5, 9, c)",
+        out="(1, 2, null) (2, null, a) (3, null, b) <{1,3}, *, *> | (2, 2, b) <2, *, *> | (5, 9, c)",
+        kept="1 | 0 | 1",
+        in_order=True,
+    )
+
+
+def test_a_group_that_something_else_closes_is_forgotten_and_lacks_tuples(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, Punctuate(ByCount("tx", "n")), CHANGES, positioned=True)
+    running.shows("(1, 2, a) (2, null, a) (3, 3, a)", out="(1, 2, a) (2, null, a) (3, 3, a)")
+    running.restart()
+    # Two punctuations that close group 1 together only, since n has no other values.
+    running.shows("<1, (,5], *> | <1, (5,), *> <1, null, *>", out="<1, (,5], *> | <1, (5,), *> <1, null, *>")
+    assert running.short == ["tx 1 was closed with 1 of 2 tuples, from position 0 on"]
+    running.shows("(3, null, b) <*, *, *>", out="(3, null, b) <*, *, *>", kept="0")
+    assert running.short == [
+        "tx 2 was closed with 1 tuple, none with a value of n, from position 1 on",
+        "tx 3 was closed with 2 of 3 tuples, from position 2 on",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tuples", "counting", "words"),
+    [
+        ("(1, 1, a) (1, null, b)", None, "<1, *, *>, which matches it: tx 1 was complete with 1 tuple"),
+        ("(1, 3, a) (1, 4, b)", None, "the tuple (1, 4, b) has n 4, but an earlier tuple of tx 1 has 3"),
+        ("(1, -2, null)", "row is not null", "the tuple (1, -2, null) has n -2, which is no number of tuples"),
+        ("(1, 0, a)", None, "the tuple (1, 0, a) has n 0, and is itself a tuple of tx 1"),
+        (
+            "(1, null, a) (1, null, b) (1, 1, null)",
+            "row is not null",
+            "the tuple (1, 1, null) has n 1, but 2 tuples of tx 1 came",
+        ),
+        ("(1, null, a) (1, null, b) (1, 2, c)", None, "came; if some do not count, such as headers, add a condition"),
+    ],
+)  # fmt: skip
+def test_a_tuple_that_contradicts_the_count_is_reported(
+    in_process: InProcessSession, tmp_path: Path, tuples: str, counting: str | None, words: str
+) -> None:
+    rule = ByCount(("tx",), "n", counting)
+    strict = Running(in_process, tmp_path / "strict", Punctuate(rule), CHANGES, positioned=True)
+    with pytest.raises(UngrammaticalStream, match=re.escape(words)):
+        strict.shows(tuples, out="")
+    lenient = Running(in_process, tmp_path / "lenient", Punctuate(rule, "divert"), CHANGES, positioned=True)
+    for slice_ in notation.inputs([tuples.replace(") (", ") | (")], [CHANGES]):
+        lenient.slice(*slice_)
+    _, (letter,) = lenient.set_aside
+    assert letter.kind == "ungrammatical"
+
+
 def test_groups_are_closed_in_the_order_of_the_tuples_that_end_them(
     in_process: InProcessSession, tmp_path: Path
 ) -> None:
@@ -418,12 +482,14 @@ def test_the_rules_promise_what_they_will_say() -> None:
         Punctuate(ByOrder("currtmp", per="hour")),
         Punctuate(ByRoster("hour", "sid", ("S01",))),
         Punctuate(ByPredicate("currtmp > 90", ("sid", "hour"))),
+        Punctuate(ByCount(("sid", "hour"), 60)),
         Punctuate(ByPredicate(None, ("sid",), 3, "hour")),
         Punctuate(ByDomain("hour 0..23")),
     ) == [
         "sid; hour prefix; currtmp prefix",
         "sid; hour prefix; hour, currtmp prefix",
         "sid; hour prefix",
+        "sid; hour prefix; sid, hour",
         "sid; hour prefix; sid, hour",
         "sid; hour prefix",
         "sid; hour prefix",
@@ -453,6 +519,10 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByPredicate("n > 5", ()), "ends nothing"),
         (ByPredicate("n > 5", ("tags",)), "no punctuation can restrict tags"),
         (ByPredicate(None, ("n",)), "nothing ends a group"),
+        (ByCount((), 3), "ends nothing"),
+        (ByCount("tags", 3), "no punctuation can restrict tags"),
+        (ByCount("n", 0), "no group is complete with 0 tuples"),
+        (ByCount("n", "s"), "a number of tuples is an integer, and s is STRING"),
         (ByPredicate("n > 5", ("s",), 3), "an idle time needs both"),
         (ByPredicate("n > 5", ("s",), time="n"), "an idle time needs both"),
         (ByPredicate(None, ("s", "n"), 3, "N"), "n cannot be both the time and an attribute of the group"),

@@ -115,6 +115,37 @@ class Predicate:
 
 
 @dataclass
+class Count:
+    """A number of tuples for each group, which the first tuple that has one states, or all know."""
+
+    stated: Callable[[Tuple], Any]
+    counts: Callable[[Tuple], bool]
+    places: tuple[int, ...]
+    groups: list[list[Any]] = field(default_factory=list)
+
+    def _of(self, t: Tuple) -> list[Any]:
+        """The group of a tuple: its key, its number, the tuples that count."""
+        key = tuple(t[place] for place in self.places)
+        for group in self.groups:
+            if oracle.same_tuple(group[0], key):
+                return group
+        self.groups.append([key, None, 0])
+        return self.groups[-1]
+
+    def passed(self, t: Tuple) -> bool:
+        _, number, came = self._of(t)
+        return number is not None and bool(came >= number)
+
+    def fate(self, t: Tuple) -> str:
+        group, stated, counts = self._of(t), self.stated(t), self.counts(t)
+        if self.passed(t) or (stated is not None and (stated < counts or group[1] not in (None, stated))):
+            return "late"
+        group[1] = stated if group[1] is None else group[1]
+        group[2] += counts
+        return "late" if group[1] is not None and group[2] > group[1] else "on"
+
+
+@dataclass
 class Idle:
     """A predicate, or a time that no tuple of the group has had for too long."""
 

@@ -17,9 +17,12 @@ from tests.samples.strategies import SmallSchema
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.expressions.dialect import literal
 from xmlstream.operators.expressions.output_columns import Column
+from xmlstream.operators.hand_over import HandOver
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.punct_ns.domain import NAN, Domain
+from xmlstream.punct_ns.pattern import Range, canonical
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute
 
 
@@ -83,8 +86,28 @@ def excluding(space: SmallSchema) -> Case:
     return Case(operator, one(space), specified, space.universe)
 
 
+def handing_over(space: SmallSchema) -> Case:
+    """The tuples whose first value is null, or comes after the middle one; the others are closed from the beginning."""
+    first = space.smalls[0]
+    middle = first.universe[len(first.universe) // 3]
+    assert middle is not None
+
+    def predicate(t: Tuple) -> bool | None:
+        return t[0] is None or oracle.before(middle, t[0])
+
+    def closed(t: Tuple, ts: Any, ps: Any) -> bool:
+        return predicate(t) is not True or oracle.set_match(t, ps[0])
+
+    selecting = invariants.selecting(predicate)
+    specified = Invariants(selecting.cpass, closed, selecting.ckeep, selecting.relation)
+    before = canonical(Range(None, middle, low_closed=False, high_closed=True), first.domain)
+    texts = (str(Punctuation.at(numbered(space.schema), {1: before})),)
+    return Case(HandOver(texts, punctuates=True), one(space), specified, space.universe)
+
+
 PUNCTUATIONS: dict[str, Callable[[SmallSchema], Case]] = {
     "describe": describing,
     "project, monotone": computing,
     "select, punctuating": excluding,
+    "hand_over": handing_over,
 }

@@ -146,8 +146,8 @@ def loses_null_in_a_predicate(patch: Patch) -> None:
     """`NOT (a BETWEEN 1 AND 3)` is null for null."""
     right = matching._test
 
-    def three_valued(column: str, pattern: Pattern, domain: Domain) -> str:
-        text = right(column, pattern, domain)
+    def three_valued(column: str, pattern: Pattern, domain: Domain, as_data: bool) -> str:
+        text = right(column, pattern, domain, as_data)
         return text.replace(f"{column} IS NOT NULL AND ", "") if isinstance(pattern, Range) else text
 
     patch.setattr(matching, "_test", three_valued)

@@ -17,6 +17,7 @@ from tests.harness.running import Running
 from tests.oracles import oracle, punctuate_oracle
 from tests.oracles.punctuate_oracle import Teller
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.roster import ByRoster
@@ -54,6 +55,15 @@ RULES: dict[str, tuple[Rule, Callable[[], Teller]]] = {
         ByPredicate("n % 7 = 1", ("x", "who"), 2, "N"),
         lambda: punctuate_oracle.Idle(lambda t: t[1] is not None and t[1] % 7 == 1, (2, 0), 1, 2),
     ),
+    "count": (ByCount(("x", "who"), 3), lambda: punctuate_oracle.Count(lambda t: 3, lambda t: True, (2, 0))),
+    "count that a tuple states": (
+        ByCount("who", "n"),
+        lambda: punctuate_oracle.Count(lambda t: t[1], lambda t: True, (0,)),
+    ),
+    "count of some that any states": (
+        ByCount(("who",), "N", "x <= 0.5"),
+        lambda: punctuate_oracle.Count(lambda t: t[1], lambda t: bool(t[2] <= 0.5), (0,)),
+    ),
     "time": (ByPredicate(None, ("who",), 1, "n"), lambda: punctuate_oracle.Idle(lambda t: False, (0,), 1, 1)),
 }
 
@@ -73,6 +83,18 @@ def climbing(draw: st.DrawFn) -> list[list[oracle.Tuple]]:
     return [tuples[low:high] for low, high in zip([0, *cuts], [*cuts, len(tuples)], strict=True)]
 
 
+@st.composite
+def stating(draw: st.DrawFn) -> list[list[oracle.Tuple]]:
+    """Slices of tuples whose n is a small number or none, mostly the same for each person."""
+    numbers = {who: draw(st.integers(-1, 6)) for who in PEOPLE}
+    tuples: list[oracle.Tuple] = []
+    for who in draw(st.lists(st.sampled_from(PEOPLE), min_size=8, max_size=30)):
+        stated = draw(st.sampled_from([numbers[who], numbers[who], None, None, None, draw(st.integers(-1, 6))]))
+        tuples.append((who, stated, draw(st.sampled_from([0.0, 0.0, 0.5, math.nan]))))
+    low, high = sorted(draw(st.lists(st.integers(0, len(tuples)), min_size=2, max_size=2)))
+    return [tuples[:low], tuples[low:high], tuples[high:]]
+
+
 def same(found: list[Any], expected: list[oracle.Tuple]) -> bool:
     return len(found) == len(expected) and all(map(oracle.same_tuple, found, expected))
 
@@ -83,7 +105,7 @@ def test_punctuate_says_what_has_passed_and_sets_the_late_aside(session: Session
 
     @settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(climbing(), st.integers(0, 1))
+    @given(stating() if "states" in name else climbing(), st.integers(0, 1))
     def holds(slices: list[list[oracle.Tuple]], restart: int) -> None:
         teller = teller_of()
         told: list[Punctuation] = []

@@ -23,7 +23,6 @@ from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.punctuate import Punctuate, Ungrammatical
-from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.operators.sort import Sort
@@ -285,8 +284,8 @@ class Query(Runnable):
         Raises:
             QueryError: The rule does not fit the source, or its condition is none on a row of it.
         """
-        if isinstance(rule, ByPredicate) and rule.when is not None:
-            text = QueryText.of(rule.when, f"'{rule.when}'")
+        if rule.condition is not None:
+            text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
         return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
 

@@ -19,7 +19,6 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, takes
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.punct_ns.schema import written_name
@@ -156,7 +155,7 @@ def _read(spark: Session, node: Node) -> Query:
         rules += [below.operator.rule] if isinstance(below.operator, Punctuate) else []
         below = below.inputs[0]
     for rule in rules:
-        if isinstance(rule, ByPredicate):
+        if rule.condition is not None:
             Query(spark, below).punctuate(rule)
     return Query(spark, node)
 

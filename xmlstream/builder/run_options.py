@@ -29,12 +29,18 @@ class CommonOptions(TypedDict, total=False):
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output first.
         moved: Accept that inputs or outputs have moved since the last run, or that published documents are gone.
+        change: Go on with the state of the query that the checkpoint belongs to, as far as the plan allows.
+        undo: Return to the query before a change, if no slice was committed since.
         trigger: For `start`, shortest time between two slices, such as `10s`.
         purge_after: Longest time to keep tuples, such as `1000 slices`, `1 hour` or `PT1H`. Older tuples become dead
             letters, and from then on the result is not exact.
         warn_after: Warn if tuples wait and a promised scheme sends no punctuation for so long: `40 slices`,
             `10 minutes`, `PT10M`; by default after both 40 slices and a minute.
         name: Name of the query in Spark.
+        continues: An output of an earlier query, in XML or Parquet, or that query's checkpoint: what it has closed is
+            final, and left out here.
+        incomplete: Where documents are gone that the earlier query has read: punctuations of what cannot be whole, and
+            is left out; or `none`.
         on_slice: Called with the report of each committed slice.
         work: With a checkpoint in an object store, the directory of its working copy; by default a temporary one.
         as_written: Run the plan as written, without the optimizer's rules.
@@ -48,10 +54,14 @@ class CommonOptions(TypedDict, total=False):
     metrics: str | Path | None
     overwrite: bool
     moved: bool
+    change: bool
+    undo: bool
     trigger: str | None
     purge_after: str | None
     warn_after: str | None
     name: str | None
+    continues: str | Path | None
+    incomplete: str | Sequence[str] | None
     on_slice: Callable[[dict[str, Any]], None] | None
     work: str | Path | None
     as_written: bool
@@ -116,6 +126,7 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
 _DEFAULTS = {
     **{setting.name: setting.default for setting in fields(Settings)},
     **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
+    **dict.fromkeys(("continues", "incomplete")),
     **{name: getattr(PLAIN, name) for name in ("row_tag", "root_tag")},
 }
 COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
@@ -145,8 +156,8 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     if (on_slice := options.pop("on_slice", None)) is not None:
         options["on_slice"] = lambda report: on_slice(report.json())
     options["picture"] = partial(extension("picture of a run"), follow=follow)
-    for which_plan in ("as_written", "allow_unsafe", "strict"):  # these choose the plan, and are no settings
-        options.pop(which_plan, None)
+    for which_plan in ("as_written", "allow_unsafe", "strict", "continues", "incomplete"):
+        options.pop(which_plan, None)  # these choose the plan, and are no settings
     return Settings(
         targets=tuple(targets),
         checkpoint=None if checkpoint is None else str(checkpoint),

@@ -30,6 +30,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
+from xmlstream.runtime.continued import continuing
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process
@@ -155,6 +156,7 @@ def _prepared(
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
+    root = continuing(root, options.get("continues"), checkpoint, targets, options.get("incomplete"))
     root = root if options.get("as_written") else optimized(root)
     require_safe(root, options, follow=follow)
     return root, settings_of(targets, checkpoint, follow=follow, **options)

@@ -1,7 +1,8 @@
 """The command line: its commands in the order of use, those of one paragraph among them.
 
-Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 130 and
-143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors go to standard error.
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 4 not
+complete in time (`wait`), 130 and 143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it.
+Errors go to standard error.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import typer
 from rich.console import Console
 
 from xmlstream.cli import interrupts
+from xmlstream.cli.change_command import change
+from xmlstream.cli.checkpoint_command import checkpoint
 from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.cli.say_command import close_for, leave_out
+from xmlstream.cli.so_far_command import so_far
+from xmlstream.cli.wait_command import wait
 from xmlstream.punct_ns.errors import (
     InputError,
     QueryError,
@@ -154,12 +159,23 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
-def cat(output: Annotated[str, argument("OUT", "Directory or URL that `xmlstream run -o` wrote.")]) -> None:
+def cat(
+    outputs: Annotated[
+        list[str],
+        argument(
+            "OUT…",
+            "Directory or URL that `xmlstream run -o` wrote; of several, each is continued by the next.",
+        ),
+    ],
+    as_of: Annotated[
+        int | None, option("SLICE", "Print the last of them as it stood after this slice.", "--as-of")
+    ] = None,
+) -> None:
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    concatenate(output, out)
+    concatenate(outputs[-1], out, outputs[:-1], as_of)
     out.flush()
 
 
@@ -253,6 +269,8 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         explain: "xmlstream explain data/warehouse.sql -D SENSORS=data --follow",
         run: "xmlstream run data/warehouse.sql -D SENSORS=data -o hottest --checkpoint state",
         cat: "xmlstream cat hottest",
+        wait: "xmlstream wait hottest --where hour=5 --timeout 10m",
+        change: "xmlstream change data/warehouse.sql -D SENSORS=data --checkpoint state",
     },
     "Queries and streams to try": {
         example: "xmlstream example",
@@ -263,6 +281,8 @@ IN_ORDER_OF_USE: dict[str, dict[Callable[..., None] | typer.Typer, str]] = {
         monitor: "xmlstream monitor --checkpoint state",
         close_for: "xmlstream say state sensor2 '<*, [13,20], *, *>'",
         leave_out: "xmlstream leave-out state sensor2",
+        so_far: "xmlstream so-far state --where 'hour = 17'",
+        checkpoint: "xmlstream checkpoint state --verify",
     },
     "Besides": {
         secret: "xmlstream secret data/sensor1.xml --row-tag tempdata --time hour --value currtmp --size 2 --slide 1",

@@ -190,10 +190,11 @@ _COMPARED = (
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect
     from xmlstream.diagnosis.report import in_words
+    from xmlstream.diagnosis.so_far import with_value_so_far
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, _):
-        report = inspect(directory, key, functions=_Computed(directory))
+        report = with_value_so_far(inspect(directory, key, functions=_Computed(directory)), directory, key)
     return json.dumps(report.json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 
@@ -207,10 +208,9 @@ class _Computed:
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
         from xmlstream.operators.in_process.expressions import is_proven
-        from xmlstream.operators.storage.store import unseal
-        from xmlstream.runtime.same_query import QUERY
+        from xmlstream.runtime.same_query import QueryRecord
 
-        zone = unseal(self._checkpoint, QUERY)["timeZone"]
+        zone = QueryRecord.of(self._checkpoint).timeZone
         name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
         if name not in self._engines:
             self._engines[name] = _engine(name, zone)

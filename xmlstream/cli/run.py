@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,9 @@ from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import StreamScan
+from xmlstream.plan.nodes import Node, StreamScan
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.runtime.continued import continuing
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
@@ -69,12 +70,23 @@ class Environment:
     engine: str = "spark"
 
 
-def run_script(
-    script: Script, settings: Settings, environment: Environment, console: Console, *, as_written: bool = False
-) -> Summary:
-    """Runs to the end of the input; a query that follows its input runs until an interrupt.
+@dataclass(frozen=True, slots=True)
+class How:
+    """How the plan of a run is made of the query's.
 
-    The optimizer rewrites the plan first, unless `as_written`.
+    Attributes:
+        as_written: Whether it is that plan, without the optimizer's rules.
+        continues: The output of the earlier query that it continues, if any.
+        incomplete: What cannot be whole then (`xmlstream.runtime.continued`).
+    """
+
+    as_written: bool = False
+    continues: str | None = None
+    incomplete: Sequence[str] | None = None
+
+
+def run_script(script: Script, settings: Settings, environment: Environment, console: Console, how: How) -> Summary:
+    """Runs to the end of the input; a query that follows its input runs until an interrupt.
 
     Raises:
         XmlStreamError: The query is wrong, or has failed.
@@ -86,7 +98,7 @@ def run_script(
     with _warnings_on(console):
         _require_startable(script, settings)
         with noted_signals() as interrupts:
-            return _watched(_Run(script, settings, environment, console, interrupts, as_written=as_written))
+            return _watched(_Run(script, settings, environment, console, interrupts, how))
 
 
 def _watched(run: _Run) -> Summary:
@@ -142,10 +154,9 @@ class _Run:
         environment: Environment,
         console: Console,
         interrupts: Interrupts,
-        *,
-        as_written: bool,
+        how: How,
     ) -> None:
-        self._script, self._settings, self._as_written = script, settings, as_written
+        self._script, self._settings, self._how = script, settings, how
         self.environment, self.console, self.interrupts = environment, console, interrupts
         self._has_begun = False
         self._summary: Summary | None = None
@@ -184,9 +195,9 @@ class _Run:
     def _run(self) -> Summary | None:
         with ExitStack() as stack:
             spark = stack.enter_context(session_in(self.environment, self.console))
-            written = self._script.plan(spark)
             settings = self._settings
-            root = written if self._as_written else optimized(written)
+            written = self._continuing(self._script.plan(spark))
+            root = written if self._how.as_written else optimized(written)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
             verbose = self.environment.verbose
             on_slice = stack.enter_context(shown(self.console, view, verbose=verbose, follow=settings.follow))
@@ -199,6 +210,15 @@ class _Run:
                 line = f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}"
                 self.console.print(line, highlight=False, markup=False, soft_wrap=True)
             return self._wait(launched)
+
+    def _continuing(self, root: Node) -> Node:
+        """The plan, which continues an output if the command names one; prints what is final there."""
+        how, settings = self._how, self._settings
+        continued = continuing(root, how.continues, settings.checkpoint, settings.targets, how.incomplete)
+        if continued is not root:
+            line = f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        return continued
 
     def _wait(self, launched: Launched) -> Summary | None:
         waits = self._settings.follow

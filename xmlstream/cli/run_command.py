@@ -67,6 +67,22 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option("DIR", "Directory for the working copy of a checkpoint at s3://…; else a temporary one.", group=_INPUT),
     ] = None,
+    continues: Annotated[
+        str | None,
+        option(
+            "OUT",
+            "An earlier query's checkpoint, or its output: what is closed there is final, and left out.",
+            group=_INPUT,
+        ),
+    ] = None,
+    incomplete: Annotated[
+        list[str] | None,
+        option(
+            "PUNCTUATION",
+            "With --continues, where documents are gone: what cannot be whole, and is left out; or none.",
+            group=_INPUT,
+        ),
+    ] = None,
     keep_open: Annotated[
         bool, flag("The end of the input does not close the query: a later run resumes.", "--keep-open", group=_INPUT)
     ] = False,
@@ -75,6 +91,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         flag(
             "Accept that inputs or outputs have moved, or that published documents are gone.", "--moved", group=_INPUT
         ),
+    ] = False,
+    change: Annotated[
+        bool, flag("Go on with the state of another query, as far as its plan allows.", "--change", group=_INPUT)
+    ] = False,
+    undo: Annotated[
+        bool, flag("Return to the query before --change, if no slice was committed since.", "--undo", group=_INPUT)
     ] = False,
     allow_unsafe: Annotated[
         bool, flag("With --follow, also run a query that waits or grows for ever.", "--allow-unsafe", group=_SAFETY)
@@ -181,6 +203,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "metrics": metrics,
                 "overwrite": overwrite,
                 "moved": moved,
+                "change": change,
+                "undo": undo,
                 "trigger": trigger,
                 "purge_after": purge_after,
                 "warn_after": warn_after,
@@ -195,6 +219,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "engine": engine,
             },
             as_written=as_written,
+            continues=continues,
+            incomplete=incomplete or None,
             monitor=monitor,
             operate=operate,
         )
@@ -280,12 +306,15 @@ def _run(
     environment: dict[str, Any],
     *,
     as_written: bool,
+    continues: str | None,
+    incomplete: Sequence[str] | None,
     monitor: str | None,
     operate: str | None,
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
-    from xmlstream.cli.run import Environment, run_script
+    from xmlstream.cli.run import Environment, How, run_script
     from xmlstream.monitor.monitor import Monitor
+    from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.runtime.watching import reporting_failure
 
@@ -299,7 +328,8 @@ def _run(
                     console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
                 stack.enter_context(reporting_failure(watcher))
                 run_settings = Settings(**settings, watcher=watcher)
-                summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
+                how = How(as_written, continues, incomplete)
+                summary = run_script(script, run_settings, Environment(**environment), console, how)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
             before = "the end of the input" if interrupted.code else "the first slice"
@@ -313,6 +343,7 @@ def _run(
             line = (
                 f"done: {summary.counts} in {seconds_since_start():.1f} s"
                 + ("" if summary.closed else "; the query is open")
+                + (f"; {counted(summary.left_out, 'tuple')} left out, final before" if summary.left_out else "")
                 + ("" if summary.exact else "; the result is not exact: overdue tuples were purged")
             )
         console.print(Text(line), highlight=False, soft_wrap=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -40,6 +40,8 @@ _MANY = 1000
 
 _LONG_AGO = Since(-1, 0)
 
+_Read = TypeVar("_Read")
+
 
 def nobody(expression: str, *_: object) -> None:
     """Computes no expression: the default if there is no Spark session."""
@@ -60,11 +62,15 @@ def inspect(
         UsageError: No result has all attributes of the key, or a pattern is invalid.
     """
     root = plan_of(checkpoint)
+    return as_of_last_commit(lambda: _Inspection(checkpoint, root, functions).report(key))
+
+
+def as_of_last_commit(read: Callable[[], _Read]) -> _Read:
+    """Reads a checkpoint as of its last commit: again if the query has continued, and removed what was read."""
     for left in range(_TRIES, -1, -1):
         try:
-            return _Inspection(checkpoint, root, functions).report(key)
+            return read()
         except (OSError, pa.ArrowException, StateError):
-            # The query has continued, and removed files that it no longer needs.
             if not left:
                 raise
             time.sleep(0.05)
@@ -185,7 +191,7 @@ class _Inspection:
 
     def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())
-        node = self._result(key)
+        node = result_with(self._root, key)
         try:
             p = Punctuation.of(node.schema, dict(key))
         except (NotationError, ValueError) as reason:
@@ -199,14 +205,6 @@ class _Inspection:
         since = max(sent, key=lambda at: at.slice, default=None)
         return WaitingAnswer(text, self._names[node], is_out, since if is_out else None, held, needs)
 
-    def _result(self, key: Mapping[str, str]) -> Node:
-        """The first result that has all attributes of a key."""
-        for node in results(self._root):
-            if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
-                return node
-        known = "; ".join(", ".join(node.schema.names) for node in results(self._root))
-        raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
-
     def _held(self, node: Node, key: Mapping[str, str]) -> int | None:
         """Number of kept rows of an operator that match a key; None if no log has all attributes of the key."""
         inputs = _schemas(node)
@@ -219,6 +217,15 @@ class _Inspection:
                 rows = self._kept[node].rows(log, attributes, [Punctuation.of(schema, named)], schema)
                 found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(log))
         return found
+
+
+def result_with(root: Node, key: Collection[str]) -> Node:
+    """The first result that has all attributes of a key; raises UsageError if none has."""
+    for node in results(root):
+        if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
+            return node
+    known = "; ".join(", ".join(node.schema.names) for node in results(root))
+    raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
 
 
 def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:

@@ -14,6 +14,9 @@ from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.storage.records import Record
 from xmlstream.runtime.metrics import counted, in_units
 
+_SHOWN = 3
+"""The most tuples so far that a report in words shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need(Record):
@@ -137,7 +140,11 @@ class WaitingAnswer(Record):
         since: The slice since which they are out.
         held: Number of rows with the key by operator; None if no operator keeps the attributes of the key.
         needs: The punctuations that the results wait for.
+        so_far: The tuples that would go out if the input ended now; None if that was not computed.
+        undecided: Whether later tuples may keep these from going out.
     """
+
+    sparse = ("so_far", "undecided")
 
     key: str
     result: str
@@ -145,6 +152,8 @@ class WaitingAnswer(Record):
     since: SliceTime | None
     held: Mapping[str, int] | None
     needs: tuple[Need, ...]
+    so_far: tuple[Mapping[str, Any], ...] | None = None
+    undecided: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +199,7 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
 
 
 def _waits(waits: Waits, now: datetime) -> Iterator[str]:
-    what = _number(waits.count, waits.what)
+    what = in_numbers(waits.count, waits.what)
     verb = "waits" if waits.count == 1 else "wait"
     held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for later tuples"
     since = f", {'the oldest ' if waits.count > 1 else ''}since {_when(waits.since, now)}" if waits.since else ""
@@ -203,7 +212,7 @@ def _waits(waits: Waits, now: datetime) -> Iterator[str]:
         yield f"  and {waits.count - len(waits.examples):,} more"
 
 
-def _number(count: int, what: str) -> str:
+def in_numbers(count: int, what: str) -> str:
     """A number with its noun; the noun is given in the plural."""
     first, space, rest = what.partition(" ")
     if first.endswith("s"):
@@ -241,6 +250,11 @@ def _answer(answer: WaitingAnswer, now: datetime) -> Iterator[str]:
         yield f"{answer.key} is not final: it {_needs(answer.needs, now)}"
     for operator, count in (answer.held or {}).items():
         yield f"  {operator} holds {counted(count, 'row')} of it"
+    for row in (answer.so_far or ())[:_SHOWN]:
+        texts = (f"{name}={'null' if value is None else value}" for name, value in row.items())
+        yield f"  so far{', undecided' if answer.undecided else ''}: {', '.join(texts)}"
+    if (more := len(answer.so_far or ()) - _SHOWN) > 0:
+        yield f"  and {more:,} more; xmlstream so-far shows all"
     if not answer.out and answer.held == {}:
         yield "  no operator holds a row of it yet"
 

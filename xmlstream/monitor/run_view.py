@@ -22,10 +22,11 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
+from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer
 from xmlstream.operators.expressions.constant_evaluation import evaluated
-from xmlstream.operators.storage.store import folder_at, store_at
+from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
 from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
@@ -103,6 +104,15 @@ CLOSED_PAUSES = 9
 WAITING_EVERY_SECONDS = 2.0
 """Shortest time between two inspections of what the query waits for."""
 
+SO_FAR_EVERY_SECONDS, SO_FAR_PAUSES = 5.0, 19
+"""Shortest time between two computations of the answers so far, also as a multiple of the last one's time."""
+
+SO_FAR_ROWS = 8
+"""The most rows of a result that are shown as answers so far."""
+
+MOST_KEPT = 500_000
+"""Kept tuples up to which the answers so far are computed for the page."""
+
 MOST_UNREAD = 20_000
 """Recorded punctuations up to which parsing waits for a reader."""
 
@@ -159,6 +169,8 @@ class RunView:
         self._inspected: tuple[float, WaitingReport | str] = (-math.inf, "")
         self.is_operated = False
         self._declared: dict[str, Declared] = {}
+        self._computing = threading.Lock()
+        self._so_far: tuple[int, float, Mapping[str, object]] = (-1, -math.inf, {"results": []})
         self._add_state()
 
     def begun(self, run: Watched) -> None:
@@ -257,7 +269,9 @@ class RunView:
                 return {"what": f"{text!r} is not a value of {attribute}: {error}"}
         if self._run is not None and key:
             try:
-                answer = inspect(self._run.checkpoint, key, functions=self._functions).answer
+                checkpoint = self._run.checkpoint
+                report = inspect(checkpoint, key, functions=self._functions)
+                answer = with_value_so_far(report, checkpoint, key).answer
                 result = {} if answer is None else {"result": answer.json()}
             except UsageError as error:
                 # No result has such an attribute; or one has, and the text is not a value of it.
@@ -410,6 +424,46 @@ class RunView:
             waiting = DeclaredNotes(self._run.checkpoint).waiting() if self._run is not None else []
         every = {**self._declared, **{each.key: each for each in waiting}}
         return [{**every[key].json(), "waits": key not in self._declared} for key in sorted(every, reverse=True)]
+
+    def so_far(self) -> Mapping[str, object]:
+        """The answers so far of each `result`: their `slice`, `origin`, `columns`, first `rows`, and how many `more`.
+
+        They are computed for a reader, at most every few seconds; `what` says why they are not.
+        """
+        with self._computing:
+            last, begun = self.totals.last, time.monotonic()
+            before, next_, found = self._so_far
+            if self._run is not None and last.slice != before and begun >= next_:
+                try:
+                    found = self._computed_so_far(self._run.checkpoint)
+                except (XmlStreamError, OSError) as error:
+                    found = {"results": [], "what": what_of(error)}
+                took = time.monotonic() - begun
+                self._so_far = last.slice, begun + max(SO_FAR_EVERY_SECONDS, SO_FAR_PAUSES * took), found
+            return found
+
+    def _computed_so_far(self, checkpoint: LocalPlace) -> Mapping[str, object]:
+        kept = sum(one.kept for one in self.totals.last.operators)
+        answers = computed_beside(checkpoint) if kept <= MOST_KEPT else None
+        if answers is None:
+            why = f"{kept:,} tuples are kept" if kept > MOST_KEPT else "Spark is needed to compute them"
+            return {"results": [], "what": f"{why}: xmlstream so-far prints them from the checkpoint"}
+        results = []
+        for one in answers:
+            columns = one.columns(SO_FAR_ROWS)
+            results.append(
+                {
+                    "result": one.result or "",
+                    "slice": one.slice,
+                    "time": one.time.isoformat(),
+                    "closed": one.closed,
+                    "origin": one.origin,
+                    "columns": [{"name": texts[0], "number": is_number} for texts, is_number in columns],
+                    "rows": list(zip(*(texts[1:] for texts, _ in columns), strict=True)),
+                    "more": max(0, one.tuples.num_rows - SO_FAR_ROWS),
+                }
+            )
+        return {"results": results}
 
     def letters(self) -> list[dict[str, object]]:
         """The last dead letters, newest first."""

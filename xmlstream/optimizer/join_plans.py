@@ -22,7 +22,7 @@ from itertools import chain, combinations, pairwise
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Combines
-from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, render
+from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, render
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import (
@@ -36,7 +36,6 @@ from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.push_down import conjunction, selected
-from xmlstream.optimizer.rewrite import in_terms
 from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema

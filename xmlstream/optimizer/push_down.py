@@ -40,6 +40,7 @@ from xmlstream.operators.expressions.dialect import (
     conjoined,
     conjuncts,
     expression,
+    in_terms,
     named,
     render,
 )
@@ -48,7 +49,7 @@ from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import equated, loses_nothing, never_null, type_name, value_type
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.optimizer.simplify import collapse_projections
 from xmlstream.plan.nodes import AnyOperator, Node, narrowed, unique
 from xmlstream.punct_ns.domain import Domain

@@ -7,12 +7,9 @@ first one, then the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from sqlglot import exp
-
-from xmlstream.operators.expressions.dialect import expression
 from xmlstream.plan.nodes import AnyOperator, Node, topological
 
 Needs = TypeVar("Needs")
@@ -52,18 +49,6 @@ def rebuilt(node: Node, inputs: Sequence[Node], operator: AnyOperator | None = N
     operator = operator or node.operator
     same = tuple(inputs) == node.inputs and (operator is node.operator or operator == node.operator)
     return node if same else Node(operator, tuple(inputs), node.label)
-
-
-def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
-    """A copy of an expression, with its attributes replaced by terms: Spark SQL by names in lower case."""
-
-    def replaced(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        term = expression(terms[node.name.lower()])
-        return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
-
-    return tree.copy().transform(replaced, copy=False)
 
 
 def readers(root: Node) -> Counter[Node]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins
 from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
+from xmlstream.optimizer.push_closed import push_closed
 from xmlstream.optimizer.push_down import compute_keys, push_down_predicates
 from xmlstream.optimizer.simplify import collapse_projections, eliminate_distinct, flatten_merges, prune_columns
 from xmlstream.plan.nodes import Node
@@ -23,6 +24,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     choose_joins,
     prune_columns,
     aggregate_panes,
+    push_closed,
     punctuate_excluded,
     insert_describe,
 )

@@ -25,10 +25,10 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import is_identity
-from xmlstream.operators.expressions.dialect import expression, render
+from xmlstream.operators.expressions.dialect import expression, in_terms, render
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
-from xmlstream.optimizer.rewrite import bottom_up, in_terms, readers, rebuilt, top_down
+from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.plan.nodes import Node, narrowed
 from xmlstream.punct_ns.schema import Schema
 

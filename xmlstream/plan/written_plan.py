@@ -53,8 +53,6 @@ def described(node: Node) -> str:
 PLAN_FILE = "plan.json"
 """Name of the file with the plan in a checkpoint."""
 
-PLAN_FORMAT = 1
-
 _OURS = "xmlstream."
 """The package of all classes of a plan, which their written names lack."""
 
@@ -69,7 +67,7 @@ def encoded(root: Node) -> dict[str, object]:
         {"label": node.label, "operator": _encoded(node.operator), "inputs": [number[below] for below in node.inputs]}
         for node in order
     ]
-    return {"format": PLAN_FORMAT, "nodes": nodes}
+    return {"nodes": nodes}
 
 
 def decoded(plan: Mapping[str, Any]) -> Node:
@@ -79,8 +77,6 @@ def decoded(plan: Mapping[str, Any]) -> Node:
         StateError: Another version has written it.
     """
     try:
-        if plan["format"] != PLAN_FORMAT:
-            raise ValueError(f"format {plan['format']}")
         nodes: list[Node] = []
         for part in plan["nodes"]:
             nodes.append(Node(_decoded(part["operator"]), tuple(nodes[i] for i in part["inputs"]), part["label"]))

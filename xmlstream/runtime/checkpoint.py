@@ -13,6 +13,8 @@
     staged/           tuples of the current slice
     streams/          for each stream of Spark's, its batches that were not read yet, the number of the last one, and
                       Spark's own record of it (`xmlstream.sources.xml.spark.spool`)
+    before/           the files of the query before a change, until the next slice is committed
+                      (`xmlstream.runtime.changed_checkpoint`)
     clock             how often clocks tick, while tuples wait for them (`xmlstream.runtime.query_clocks`)
     declared/         punctuations that somebody has declared for a source (`xmlstream.runtime.declared`)
 
@@ -25,30 +27,40 @@ record names: the remains of a slice that was not committed.
 A record has the end of its slice: how far the slice reads each source. The run that computes an uncommitted slice plans
 it anew, from the documents and options of that run.
 
-`query.json` contains the format number of the whole checkpoint; the record of an operator's state has its own format
-number, beside the names that the operator declares (`xmlstream.operators.state.state_schema`). Other numbers are
-refused.
+One number is the format of all of it (`xmlstream.operators.storage.records.CHECKPOINT_FORMAT`); earlier ones are
+migrated (`xmlstream.runtime.migrations`), and others refused. The manual's page `xmlstream/manual/checkpoints.md` has
+each file and each field.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import xmlstream
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.state_schema import OperatorRecord
-from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, generation, make_directory, sync
-from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.durable import (
+    EMPTY_SEAL,
+    RESTORE,
+    AppendOnlyFile,
+    generation,
+    generation_name,
+    make_directory,
+    sync,
+)
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
+from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
 
@@ -176,8 +188,9 @@ class CommitLog:
         """
         records: list[Commit] = []
         numbers = numbers_in(self._store)
+        formats = Formats.of(Folder(self._store.root.parent))
         for number in range(numbers[-1], -1, -1) if numbers else ():
-            records.append(Commit.from_json(unseal(self._store, _key(number))))
+            records.append(Commit.from_json(formats.record(unseal(self._store, _key(number)))))
             if records[-1].slice != number:
                 raise self._store.damaged(_key(number))
             if records[-1].whole:
@@ -258,6 +271,14 @@ class Mirror:
     def note(self) -> None:
         """Keeps what this run has written about its query and plan."""
 
+    def keep(self, name: str) -> None:
+        """Keeps the checkpoint as it is, in a folder of itself; does nothing if that was done."""
+        self.folder.copy(name, self.kept_files())
+
+    def kept_files(self) -> list[str]:
+        """The keys of the files that make up the checkpoint between two slices."""
+        return [key for key, _ in self.folder.sizes(lambda _: True) if not key.startswith(_BESIDE)]
+
     def segments(self, folder: str) -> SharedFolder | None:
         """The segments in a folder, for executors that do not see the directory; None if they see it."""
 
@@ -305,6 +326,9 @@ class Mirror:
         """Ends the run, which may have noted its end in the directory."""
 
 
+_BESIDE = ("staged/", "work/", "before", "changing/", ".")
+"""How the keys of files in a checkpoint begin from which no run goes on: staged, spilled, of before, unfinished."""
+
 DOCUMENTS = "documents"
 """The folder of a checkpoint with the document logs of the sources, in a folder for each source."""
 
@@ -318,7 +342,11 @@ LETTERS = "_dead_letters"
 """The folder of dead letters below the first output with documents, or in the checkpoint."""
 
 _STAGE = "staged"
-_PUBLISHED = "published.jsonl"
+PUBLISHED = "published.jsonl"
+"""Key of the list of published documents, except those in the last records."""
+
+FORMER = "before"
+"""The folder with the files of the query before the last change, until a slice is committed."""
 
 
 class Checkpoint:
@@ -332,7 +360,10 @@ class Checkpoint:
         mirror: Where its commits count.
         latest: The record of the last commit, made whole; None before the first.
         documents: The published documents of all commits.
+        require_in_place: Makes sure that the run's directories, or one of them, are where they were; raises StateError.
     """
+
+    require_in_place: Callable[..., None] = staticmethod(lambda only=None: None)
 
     def __init__(self, place: LocalPlace | Mirror) -> None:
         """Restore a checkpoint whose commits count in a directory, or where a mirror puts them.
@@ -346,7 +377,7 @@ class Checkpoint:
         self.store = self.mirror.folder
         self.stage = self.store.path(_STAGE)
         self.commits = self.mirror.log
-        self._published = self.store.log(_PUBLISHED)
+        self._published = self.store.log(PUBLISHED)
         self._logs: dict[str, AppendOnlyFile] = {}
         self.planned = PlannedSlice(self.store)
         records = self.commits.records()
@@ -354,7 +385,7 @@ class Checkpoint:
         self.planned.require(self.latest.slice if self.latest else None)
         last = self.latest or Commit(-1)
         listed = [Document(*json.loads(line)) for line in self._published.restore(last.published)]
-        self._unlisted = [listing for record in records for listing in _listings(record.outputs)]
+        self._unlisted = [listing for record in records for listing in listings(record.outputs)]
         self.documents = (*listed, *self._unlisted)
         self._restore_logs(last.documents)
         self.store.delete(f"{_STAGE}/")
@@ -372,11 +403,12 @@ class Checkpoint:
 
         Raises:
             OSError: The disk is full, or gone.
-            StateError: The run has ended.
+            StateError: The run has ended, or a directory of the run was moved or removed.
         """
         with self._committing:
             if self._has_ended:
                 raise StateError(f"the run of the checkpoint {self.store.where()} has ended")
+            self.require_in_place()
             paths, logs, superseded = list(unsynced), list[str](), list[str]()
             for name in self._document_files():
                 if name.endswith(".jsonl") and name not in self._logs:
@@ -395,10 +427,12 @@ class Checkpoint:
             seals = {f"{DOCUMENTS}/{name}": seal for name, seal in documents.items()}
             states = record.operators.items()
             kept = {f"state/{name}/{segment}" for name, state in states for segment in state.checksums}
-            self.mirror.create(self.mirror.secure(made, {_PUBLISHED: made.published, **seals}, kept, paths))
+            self.mirror.create(self.mirror.secure(made, {PUBLISHED: made.published, **seals}, kept, paths))
             self.store.delete(*superseded)
+            if self.store.has(FORMER):
+                self.store.delete(f"{FORMER}/")
             self.planned.note(record.slice, record.end, committed=True)
-            self._unlisted = [*([] if record.whole else self._unlisted), *_listings(record.outputs)]
+            self._unlisted = [*([] if record.whole else self._unlisted), *listings(record.outputs)]
 
     def end(self) -> None:
         """Refuses later commits, since another run may use the checkpoint from now on."""
@@ -407,9 +441,9 @@ class Checkpoint:
                 self.mirror.end()
             self._has_ended = True
 
-    def note_plan(self, plan: Iterable[bytes]) -> None:
-        """Keeps the plan that this run is about to run."""
-        self.store.replace(PLAN_FILE, plan)
+    def note_plan(self, plan: Mapping[str, object]) -> None:
+        """Keeps the plan that this run is about to run, as JSON."""
+        self.store.replace(PLAN_FILE, sealed_plan(plan))
         self.mirror.note()
 
     def clear_stage(self) -> None:
@@ -432,16 +466,36 @@ class Checkpoint:
 
     def _restore_logs(self, seals: Mapping[str, str]) -> None:
         """Restores the document logs to the last commit: an uncommitted slice will find its documents again."""
+        contents: dict[str, dict[str, bytes]] = {}
         for name, seal in seals.items():
             self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
-            self._logs[name].restore(seal)
+            lines = self._logs[name].restore(seal)
+            source, _, log = generation(name)[0].rpartition("/")
+            contents.setdefault(source, {})[log] = b"\n".join(lines)
         self.store.delete(*(f"{DOCUMENTS}/{name}" for name in self._document_files() if name not in seals))
+        if self.latest is not None:
+            self._migrate_logs(self.latest.slice, contents)
+
+    def _migrate_logs(self, last: int, contents: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Writes logs of an earlier format under further names, which the next commit seals."""
+        formats = Formats.of(self.store)
+        numbers = dict(sorted(map(generation, self._logs)))
+        for source, logs in contents.items():
+            for name, lines in formats.logs(last, logs).items():
+                further = generation_name(name, numbers.get(f"{source}/{name}", 0) + 1)
+                self.store.log(f"{DOCUMENTS}/{source}/{further}").append(lines)
 
     def _document_files(self) -> list[str]:
         folders = [name for name in self.store.names(DOCUMENTS) if name.endswith("/")]
         return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
 
 
-def _listings(outputs: Sequence[Draft | None]) -> list[Document]:
+def sealed_plan(plan: Mapping[str, object]) -> list[bytes]:
+    """The content of the file with a plan, which also has the version of xmlstream that runs it."""
+    return sealed({"format": CHECKPOINT_FORMAT, "version": xmlstream.__version__, **plan})
+
+
+def listings(outputs: Sequence[Draft | None]) -> list[Document]:
+    """The documents of a slice, from the drafts of its results."""
     made = [(result, each) for result, each in enumerate(outputs) if each is not None]
     return [Document(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]

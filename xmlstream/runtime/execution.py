@@ -38,7 +38,7 @@ from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
 from xmlstream.runtime.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.in_step import InStep
-from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
+from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.query_clocks import Clocks
@@ -47,7 +47,7 @@ from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
-from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 
@@ -405,9 +405,10 @@ class Execution:
         """The findings of this slice, by source and operator."""
         found = self._inputs.found()
         for node, state in self._states.items():
-            if node not in self._inputs and (state.set_aside or state.overdue):
-                aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue}
-                found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
+            aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue, TOO_FEW: len(state.short)}
+            if node not in self._inputs and any(aside.values()):
+                counts = {kind: count for kind, count in aside.items() if count}
+                found[self._names[node]] = Findings(aside=counts, short=few_names(state.short))
         return found
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:

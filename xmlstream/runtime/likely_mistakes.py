@@ -26,6 +26,9 @@ from xmlstream.sources.xml.splits.slice_planner import WaitingNote, waiting_note
 OVERDUE = "overdue"
 """The kind of kept tuples that were purged by age (`xmlstream.operators.state.ages`)."""
 
+TOO_FEW = "too few"
+"""The kind of groups that were closed before all their tuples had come (`xmlstream.operators.punctuators.count`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -144,6 +147,11 @@ class Noticed:
             findings += (
                 Finding(name, *each) for each in _set_aside(self.found.get(name, Findings()), diverts, diverts)
             )
+        for name, one in self.found.items():
+            if count := one.aside.get(TOO_FEW):
+                groups = f"{counted(count, 'group')} {'was' if count == 1 else 'were'} closed too early"
+                more = "; …" if count > len(one.short) else ""
+                findings.append(Finding(name, TOO_FEW, f"{groups}: {'; '.join(sorted(one.short))}{more}", TOO_FEW))
         for name in sorted(self.overdue):
             count = self.found[name].aside[OVERDUE]
             were = f"{counted(count, 'kept tuple')} {'was' if count == 1 else 'were'} overdue"

@@ -14,6 +14,7 @@ from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.runtime.merged_documents import merged_documents
+from xmlstream.runtime.same_query import is_begun
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sources.local_paths import matches
 from xmlstream.sources.places import split_place
@@ -132,6 +133,30 @@ def require_disjoint(
                     f"{what} lies in the input {shown(path)}: the query would read what it writes",
                     hint="name a place outside of the input",
                 )
+
+
+_OWN = frozenset(name.partition("/")[0] for name in _IN_CHECKPOINT) | {
+    *("plan.json", "clock", "ended.json", "seen", "streams", "drafts", "work", "_dead_letters", "lost+found"),
+    *("declared", "before", "changing", "changing.json", "objects", "logs", "runs"),
+}
+"""Names in a directory, or in an object store, that do not keep a checkpoint from being begun there."""
+
+
+def require_place(checkpoint: str) -> None:
+    """Makes sure that a place is a checkpoint, or has nothing in it, so that a checkpoint can begin there.
+
+    Raises:
+        UsageError: It has other files.
+    """
+    if is_begun(checkpoint):
+        return
+    named = [name for name in store_at(checkpoint).names() if not name.startswith(".")]
+    if others := [name for name in named if name.removesuffix("/") not in _OWN]:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise UsageError(
+            f"{shown(checkpoint)} is not a checkpoint: it has {others[0]}{more}",
+            hint="name a new or an empty place for the checkpoint",
+        )
 
 
 def _reads(path: str, directory: str, files: Sequence[str]) -> bool:

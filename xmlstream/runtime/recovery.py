@@ -2,21 +2,32 @@
 
 A checkpoint or an output belongs to one run at a time. Published documents are compared with the names and checksums in
 the checkpoint.
+
+A change of the query (`xmlstream.runtime.changed_checkpoint`) counts in one step, and can be undone:
+
+    changing/       the new files of the checkpoint, while they are written
+    changing.json   a note that they are whole: from now on the new query counts
+    before/         the files of the query before, until the next slice is committed
+
+A start that finds the note goes on where a process was killed: it moves each file or folder of the checkpoint to
+`before/`, and the new one to its place. A start without the note removes `changing/`. An undo does the same the other
+way round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
-from xmlstream.operators.storage.store import Folder, Place, Store, hidden, shown
+from xmlstream.operators.storage.store import Folder, Place, Store, hidden, sealed, shown, unseal
 from xmlstream.plan.nodes import Node
+from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import LETTERS, Checkpoint, Mirror
-from xmlstream.runtime.same_query import SameQuery
+from xmlstream.runtime.checkpoint import DOCUMENTS, FORMER, LETTERS, PUBLISHED, Checkpoint, Mirror, numbers_in
+from xmlstream.runtime.same_query import QUERY, SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
@@ -132,7 +143,14 @@ class Recovered:
 
 
 def recover(
-    mirror: Mirror, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
+    mirror: Mirror,
+    root: Node,
+    targets: Sequence[Target],
+    time_zone: str,
+    *,
+    overwrite: bool,
+    moved: bool,
+    change: Callable[[Folder, SameQuery], None] = lambda folder, same: None,
 ) -> Recovered:
     """Locks and checks a checkpoint and the outputs; makes a new checkpoint if there is none.
 
@@ -143,6 +161,7 @@ def recover(
         time_zone: The time zone of the session.
         overwrite: Whether documents of other queries may be removed from the outputs.
         moved: Whether inputs and outputs may lie in other places than before, and published documents may be gone.
+        change: Makes the checkpoint that of the query, if it is that of another one.
 
     Raises:
         StateError: The checkpoint or an output is in use, belongs to another query, or is damaged.
@@ -161,6 +180,8 @@ def recover(
             # A run of another query must not stop the one that goes on.
             same.require(moved=moved)
         mirror.begin()
+        finish_change(folder)
+        change(folder, same)
         before = same.outputs_before()
         if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
@@ -170,6 +191,7 @@ def recover(
             same.begin()
         else:
             same.require(moved=moved)
+            same.migrate(mirror, max(numbers_in(folder.below("commits")), default=-1))
         checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}
@@ -189,7 +211,51 @@ def recover(
     except BaseException:
         used.release()
         raise
+    checkpoint.require_in_place = used.require_in_place
     return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
+
+
+CHANGING = "changing"
+"""The folder of a checkpoint with the new files of a change that does not count yet."""
+
+_COUNTS, _UNDONE = "changing.json", "undone"
+_REPLACED = (QUERY, PLAN_FILE, "commits", PUBLISHED, DOCUMENTS, "state")
+
+
+def count_change(checkpoint: Folder, new: str = CHANGING, old: str = FORMER) -> None:
+    """Puts the files in one folder of a checkpoint, which are durable, in their places; those there go to another."""
+    checkpoint.delete(f"{old}/")
+    checkpoint.create(_COUNTS, sealed({new: old}))
+    finish_change(checkpoint)
+
+
+def finish_change(checkpoint: Folder) -> None:
+    """Finishes a change or an undo that counts, and removes what others have left."""
+    if checkpoint.size(_COUNTS) is not None:
+        ((new, old),) = unseal(checkpoint, _COUNTS).items()
+        for key in filter(lambda key: checkpoint.has(f"{new}/{key}"), _REPLACED):
+            if checkpoint.has(key):
+                checkpoint.move(key, f"{old}/{key}")
+            checkpoint.move(f"{new}/{key}", key)
+        checkpoint.delete(f"{new}/", _COUNTS)
+        checkpoint.sync("")
+    checkpoint.delete(f"{CHANGING}/", f"{_UNDONE}/")
+
+
+def undo_change(checkpoint: Folder) -> None:
+    """Returns to the query before the last change.
+
+    Raises:
+        StateError: There was no change, or a slice was committed since.
+    """
+    was, now = (numbers_in(checkpoint.below(folder)) for folder in (f"{FORMER}/commits", "commits"))
+    if not was or was[-1:] != now[-1:]:
+        what = "a slice was committed since its query was changed" if was else "its query was not changed"
+        raise StateError(
+            f"there is nothing to undo in the checkpoint {checkpoint.where()}: {what}",
+            hint="leave out --undo (undo=True)",
+        )
+    count_change(checkpoint, FORMER, _UNDONE)
 
 
 def _drafts(directory: Path, result: int) -> Path:

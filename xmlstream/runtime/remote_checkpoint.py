@@ -162,6 +162,12 @@ class RemoteCheckpoint(Mirror):
         notes = {name: self._local.read(name).decode() for name in NOTES}
         self.store.create(f"runs/{self.run}.json", sealed(notes))
 
+    def keep(self, name: str) -> None:
+        """Keeps a copy of the working copy in the store; parts that only executors see are not in it."""
+        if self.store.size(f"{name}/query.json") is None:
+            for key in sorted(self.kept_files(), key="query.json".__eq__):  # which comes last
+                self.store.write_file(f"{name}/{key}", self._local.path(key))
+
     def segments(self, folder: str) -> SharedSegments | None:
         """The segments in a folder, for executors that do not see the working copy; None if they see it."""
         return SharedSegments(self, folder) if self.is_shared else None

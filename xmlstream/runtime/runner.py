@@ -14,21 +14,24 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.operators.storage.store import sealed, store_at
+from xmlstream.extensions import extension
+from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
 from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit
+from xmlstream.runtime.continued import leaving_out, note
 from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
-from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
+from xmlstream.runtime.preflight import require_disjoint, require_documents, require_place, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import mirror_at
+from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.slice_loop import RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
@@ -43,6 +46,7 @@ from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 
 if TYPE_CHECKING:
+    from xmlstream.diagnosis.so_far import SoFar
     from xmlstream.session.engines import Session
 
 
@@ -157,12 +161,14 @@ class Handle:
     """A started query, as PySpark's `StreamingQuery`, and stopped between two slices.
 
     It has `id`, `runId`, `name`, `isActive`, `status`, `lastProgress`, `recentProgress`, `exception()`,
-    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None.
+    `awaitTermination(timeout)`, `processAllAvailable()` and `stop()`. `monitor` is the URL of its live page, or None;
+    `so_far()` gives what it would still answer.
     """
 
-    def __init__(self, launched: Launched, query: RunningQuery, monitor: str | None = None) -> None:
-        self.monitor = monitor
-        self._launched, self._query = launched, query
+    def __init__(self, launched: Launched, query: RunningQuery, session: Session, settings: Settings) -> None:
+        self.monitor = settings.watcher.where if settings.watcher else None
+        self._launched, self._query, self._session = launched, query, session
+        self._checkpoint = settings.checkpoint
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -172,6 +178,22 @@ class Handle:
     def stop(self) -> None:
         """Ends the query after the current slice."""
         self._launched.stop()
+
+    def so_far(self, where: str | None = None, result: str | None = None) -> SoFar:
+        """What the query would still answer if its input ended now, as of its last commit; provisional.
+
+        Args:
+            where: A condition over the attributes of the result, in SQL: `hour = 17`.
+            result: The name of the result, if the query has several.
+
+        Returns:
+            The answers (`to_arrow()`, `to_dataframe()`), with what they come from.
+
+        Raises:
+            StateError: Nothing was committed yet.
+        """
+        found: SoFar = extension("answers so far")(self._checkpoint, self._session, where, result)
+        return found
 
     def _ipython_display_(self) -> None:
         """Shows `_repr_html_`, updated while the query runs; without a notebook, IPython chooses another form."""
@@ -215,7 +237,7 @@ def start(session: Session, root: Node, settings: Settings) -> Handle:
     if launched.query is None:
         launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return Handle(launched, launched.query, settings.watcher.where if settings.watcher else None)
+    return Handle(launched, launched.query, session, settings)
 
 
 def launch(session: Session, root: Node, settings: Settings) -> Launched:
@@ -238,6 +260,8 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
     require_stream(root)
     settings.require_understood()
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
+    for place in filter(None, (settings.checkpoint, settings.work)):
+        require_place(place)
     directory = settings.make_checkpoint()
     try:
         is_shared = is_apart(session, directory)
@@ -246,20 +270,50 @@ def _recovered(session: Session, root: Node, settings: Settings) -> Recovered:
         if not settings.has_begun and not settings.follow:
             require_documents(scan.options for scan in documented(root))
         zone, overwrite, moved = engine_of(session).zone, settings.overwrite, settings.moved
-        return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved)
+        change = _change(session, root, settings)
+        try:
+            return recover(mirror, root, settings.targets, zone, overwrite=overwrite, moved=moved, change=change)
+        except OtherQuery as other:
+            raise StateError(other.what, hint=_way_on(mirror.folder, root, settings, zone)) from None
     except BaseException:
         if settings.is_temporary:
             store_at(directory.parent).delete(f"{directory.name}/")
         raise
 
 
+def _change(session: Session, root: Node, settings: Settings) -> Callable[[Folder, SameQuery], None]:
+    """What makes the checkpoint that of the query, or undoes that, if the settings have it."""
+    if not (settings.change or settings.undo):
+        return lambda folder, same: None
+    from xmlstream.runtime.changed_checkpoint import changed
+
+    return partial(changed, root=root, engine=engine_of(session), settings=settings)
+
+
+def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> str:
+    """How a query may go on with the checkpoint of another one."""
+    from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.query_change import CONTINUES
+
+    try:
+        change = planned_change(checkpoint, root, settings.targets, zone)
+    except XmlStreamError:
+        return OWN
+    if change.refusals:
+        return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
+    kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
+    return f"with --change (change=True) it goes on with {kept}; or {OWN}"
+
+
 def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:
     checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
-    checkpoint.note_plan(sealed(encoded(root)))
+    checkpoint.note_plan(encoded(root))
+    note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
     draw = None if settings.picture is None else partial(settings.picture, root)
-    tally = Tally(metrics_at(settings.metrics) if settings.metrics else None, settings.on_slice, draw)
+    metrics = metrics_at(settings.metrics) if settings.metrics else None
+    tally = Tally(metrics, settings.on_slice, draw, leaving_out(root))
     watcher = Several(settings.watcher, settings.alerts)
     watcher.begun(Watched(root, settings.follow, checkpoint.store, recovered.letters, settings.name, engine))
 
@@ -349,7 +403,8 @@ def _note_end(execution: Execution, checkpoint: Checkpoint) -> None:
     """Notes in the checkpoint how the run has ended, unless that is noted already."""
     how = "failed" if execution.failure is not None else "closed" if execution.closed else "stopped"
     end = {"how": how, "what": what_of(execution.failure), "time": datetime.now(UTC).isoformat()}
-    with suppress(OSError):  # a disk that is full may have ended the run
+    with suppress(OSError, StateError):  # a disk that is full, or gone, may have ended the run
+        checkpoint.require_in_place(checkpoint.store.path())
         if checkpoint.store.size(ENDED) is None:
             checkpoint.store.replace(ENDED, sealed(end), durable=False)
 

@@ -13,29 +13,38 @@ import os
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.expressions.operations.python_functions import as_written, called_in
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError
+from xmlstream.runtime.migrations import query_of_today
 from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
 
-_LOG = logging.getLogger("xmlstream.functions")
+if TYPE_CHECKING:
+    from xmlstream.runtime.checkpoint import Mirror
 
-CHECKPOINT_FORMAT = 4
-"""The format of checkpoints; changed whenever a version of xmlstream cannot go on from one of another version."""
+_LOG = logging.getLogger("xmlstream.functions")
 
 QUERY = "query.json"
 """The record in a checkpoint of the query that it belongs to."""
 
 _SHOWN = 3
 """The most differences that an error names."""
+
+
+OWN = "give this query a checkpoint of its own"
+"""What can be done with any other query."""
+
+
+class OtherQuery(StateError):
+    """A checkpoint belongs to another query, whose state this one may perhaps take over."""
 
 
 def is_begun(place: Place) -> bool:
@@ -60,7 +69,8 @@ class NodeRecord(Record):
 class QueryRecord(Record):
     """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too.
 
-    The versions of its Python functions, by their names, do not; if one is another, a start says so.
+    The versions of its Python functions, by their names, do not; if one is another, a start says so. `earlier` has the
+    formats of earlier slices (`xmlstream.runtime.migrations.Formats`).
     """
 
     format: int
@@ -69,7 +79,8 @@ class QueryRecord(Record):
     outputs: tuple[OutputRecord, ...]
     id: str = ""
     functions: Mapping[str, str] = field(default_factory=dict)
-    sparse: ClassVar[Collection[str]] = ("functions",)
+    earlier: Mapping[str, int] = field(default_factory=dict)
+    sparse: ClassVar[Collection[str]] = ("functions", "earlier")
 
     @staticmethod
     def of(checkpoint: Folder) -> QueryRecord:
@@ -78,15 +89,7 @@ class QueryRecord(Record):
         Raises:
             StateError: The record is damaged, or the checkpoint has another format.
         """
-        found = unseal(checkpoint, QUERY)
-        if (number := found.get("format")) != CHECKPOINT_FORMAT:
-            raise StateError(
-                f"the checkpoint {checkpoint.where()} has format {number}, "
-                f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
-                hint="finish the query with the version that wrote it, or begin anew with another checkpoint and "
-                "output",
-            )
-        return QueryRecord.from_json(found)
+        return QueryRecord.from_json(query_of_today(unseal(checkpoint, QUERY), checkpoint.where()))
 
 
 class SameQuery:
@@ -122,20 +125,45 @@ class SameQuery:
             self._mine = replace(self._mine, id=QueryRecord.of(self._store).id or self._mine.id)
         self._write()
 
+    @property
+    def record(self) -> QueryRecord:
+        """The record of this query."""
+        return self._mine
+
+    def going_on(self, identity: str, since: Mapping[int, int]) -> QueryRecord:
+        """The record of this query once it goes on from another one; `since` has the slices of outputs that stay."""
+        outputs = tuple(replace(output, since=since.get(i, 0)) for i, output in enumerate(self._mine.outputs))
+        return replace(self._mine, id=identity or self._mine.id, outputs=outputs)
+
+    def is_that_of(self, found: QueryRecord, *, moved: bool) -> bool:
+        """Whether a record is of this query; with `moved`, places of inputs and outputs may differ."""
+        return not any(_differences(found, self._mine)) and (moved or not any(_moves(found, self._mine)))
+
+    def require_is(self, found: QueryRecord | None) -> None:
+        """Makes sure that this is the query before the last change.
+
+        Raises:
+            StateError: It is another query.
+        """
+        if found is not None and (others := list(_differences(found, self._mine))):
+            what = f"the query before the change in {self._store.where()} is another one: {'; '.join(others[:_SHOWN])}"
+            raise StateError(what, hint="name the query before the change, which --undo returns to")
+
     def require(self, *, moved: bool) -> None:
         """Makes sure that the checkpoint belongs to this query.
 
         Raises:
-            StateError: The checkpoint belongs to another query, has another format or is damaged; or inputs or outputs
-                lie in other places than before, and `moved` is not set.
+            OtherQuery: The checkpoint belongs to another query.
+            StateError: It has another format or is damaged; or inputs or outputs lie in other places than before, and
+                `moved` is not set.
         """
         found = QueryRecord.of(self._store)
         checkpoint = self._store.where()
         if others := list(_differences(found, self._mine)):
             rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-            raise StateError(
+            raise OtherQuery(
                 f"the checkpoint {checkpoint} belongs to another query: {'; '.join(others[:_SHOWN])}{rest}",
-                hint="give this query a checkpoint of its own",
+                hint=OWN,
             )
         if (elsewhere := list(_moves(found, self._mine))) and not moved:
             raise StateError(
@@ -145,7 +173,7 @@ class SameQuery:
         pairs = zip(self._mine.outputs, found.outputs, strict=True)
         outputs = tuple(replace(output, since=before.since) for output, before in pairs)
         identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
-        self._mine = replace(self._mine, id=identity, outputs=outputs)
+        self._mine = replace(self._mine, id=identity, outputs=outputs, earlier=found.earlier)
         changed = [name for name, version in self._mine.functions.items() if found.functions.get(name) != version]
         for name in changed:
             before, now = found.functions.get(name, "unknown"), self._mine.functions[name]
@@ -154,7 +182,17 @@ class SameQuery:
                 " in use; to compute it again, begin anew, with another checkpoint and output",
                 *(name, now, before),
             )
-        if elsewhere or changed:
+        if (elsewhere or changed) and found.format == CHECKPOINT_FORMAT:
+            self._write()
+
+    def migrate(self, mirror: Mirror, last: int) -> None:
+        """Notes that slices up to the last one have an earlier format, if so, and keeps a copy of the checkpoint.
+
+        From now on earlier versions refuse the checkpoint. `require` was called before.
+        """
+        if (number := QueryRecord.of(self._store).format) != CHECKPOINT_FORMAT:
+            mirror.keep(f"before-{number}")
+            self._mine = replace(self._mine, earlier={**self._mine.earlier, str(number): last})
             self._write()
 
     def since(self, result: int) -> int:
@@ -179,13 +217,13 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
     path = None
     match node.operator:
         case Scan(options=options):
-            path = None if isinstance(node.operator, StreamScan) else _canonical(options.path)
+            path = None if isinstance(node.operator, StreamScan) else canonical_path(options.path)
             # The schema contains these options.
             known = {**operator, **operator["options"]}
             operator = {name: value for name, value in known.items() if name not in _OTHERWISE}
         case Static(options=given):
             path = dict(given).get("path")
-            path = path and _canonical(path)
+            path = path and canonical_path(path)
             operator = {"": "Static", "format": operator["format"], "frame": operator["frame"]}
             operator |= {name: text for name, text in given if name != "path"}
         case Results():
@@ -196,7 +234,7 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
 _OTHERWISE = {"", "name", "options", "path", "schema", "domains", "frame", "view", "replays"}
 
 
-def _canonical(path: str) -> str:
+def canonical_path(path: str) -> str:
     """A path in a form that can be compared: absolute, with links resolved."""
     return shown(path) if "://" in path else os.path.realpath(local_path(path))
 

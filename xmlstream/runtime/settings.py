@@ -42,6 +42,8 @@ class Settings:
     metrics: str | None = None
     overwrite: bool = False
     moved: bool = False
+    change: bool = False
+    undo: bool = False
     trigger: str | None = None
     purge_after: str | None = None
     warn_after: str | None = None
@@ -103,6 +105,17 @@ class Settings:
         if self.work is not None and not self.is_remote:
             what = f"the working copy {self.work} for a checkpoint that is not in an object store"
             raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work (work=)")
+        if self.change and self.undo:
+            raise UsageError("--change and --undo exclude each other", hint="use one of them")
+        if self.change or self.undo:
+            option = "--change" if self.change else "--undo"
+            if self.checkpoint is None:
+                raise UsageError(
+                    f"{option} without a checkpoint", hint="name that of the query before: --checkpoint DIR"
+                )
+            if self.is_remote:
+                what = f"{option} for a checkpoint in an object store, which cannot be changed yet"
+                raise UsageError(what, hint="run the new query with --continues OLD_OUT and a checkpoint of its own")
 
     @property
     def is_remote(self) -> bool:

@@ -161,6 +161,7 @@ class SliceLoop:
 
     def _next(self, number: int, at: Json) -> _Planned | None:
         """The next slice, which is being staged; None if there is no input for it, and nothing was declared."""
+        self._checkpoint.require_in_place()  # the search notes what it finds there
         # The notes first: what was declared stands behind all input that was there by then.
         waiting = self._notes.waiting() if self._settled is None else self._settled
         end = self._reader.end(at)

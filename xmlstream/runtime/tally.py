@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from html import escape
 from typing import Any
 
@@ -71,6 +71,7 @@ class Summary:
         findings: The findings since the query first began: likely mistakes that are no errors.
         exact: Whether no tuple has been purged by age (`purge_after`) since the query first began.
         draw: Draws the plan with the numbers of the run, as SVG.
+        left_out: Number of tuples that were left out because the output that the query continues has closed them.
     """
 
     slices: int
@@ -82,6 +83,7 @@ class Summary:
     findings: tuple[Finding, ...] = ()
     exact: bool = True
     draw: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    left_out: int = 0
 
     @property
     def counts(self) -> str:
@@ -113,6 +115,7 @@ class Tally:
         metrics: The file to which they are appended.
         on_slice: Called with each report.
         picture: Draws the plan with the numbers of a run.
+        hand_overs: The names of the nodes that leave out what an earlier output has closed.
     """
 
     def __init__(
@@ -120,8 +123,10 @@ class Tally:
         metrics: Metrics | None,
         on_slice: Callable[[SliceReport], None] | None,
         picture: Callable[[Mapping[str, str]], str] | None = None,
+        hand_overs: Collection[str] = (),
     ) -> None:
         self._metrics, self._on_slice, self._picture = metrics, on_slice, picture
+        self._hand_overs, self._left_out = hand_overs, 0
         self._totals = Totals()
         self.progress: Progress | None = None
 
@@ -136,6 +141,7 @@ class Tally:
         if self._metrics is not None:
             self._metrics.append(report)
         self._totals.add(report)
+        self._left_out += sum(o.tuples_in - o.tuples_out for o in report.operators if o.name in self._hand_overs)
         if self._on_slice is not None:
             self._on_slice(report)
         if self.progress is not None:
@@ -145,7 +151,7 @@ class Tally:
         """The summary up to now."""
         totals, draw = self._totals, None if self._picture is None else self.drawing
         done = totals.slices, totals.items_in, totals.tuples_out, totals.seconds
-        return Summary(*done, closed, findings=findings, exact=exact, draw=draw)
+        return Summary(*done, closed, findings=findings, exact=exact, draw=draw, left_out=self._left_out)
 
     def drawing(self) -> str:
         """The plan with the numbers of the run up to now, as SVG; empty if there is no `picture`."""

@@ -31,7 +31,13 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.", metavar="TAG")],
     engine: Annotated[
         str | None,
-        typer.Option("--profile", help=f"The engine: {', '.join(PROFILES)}.", metavar="ENGINE", show_default=OURS),
+        typer.Option(
+            "--profile",
+            help=f"The engine: {', '.join(PROFILES)}, or one of your own, by t₀, its report and its tick:"
+            " '(start rounded, report content change & non-empty, tick tuple)'. With --compare, beside the others.",
+            metavar="ENGINE",
+            show_default=OURS,
+        ),
     ] = None,
     agg: Annotated[
         str, typer.Option(help="Aggregate over a window: avg, count, max, min, sum.", metavar="NAME")
@@ -54,12 +60,11 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError("--figure needs --compare", hint="the picture shows engines side by side")
     if figure is not None and figure.suffix.lower() not in PICTURES:
         raise UsageError(f"{figure} has no suffix of a picture", hint=f"use one of {', '.join(PICTURES)}")
-    if compare and engine is not None:
-        raise UsageError(f"--profile {engine} and --compare exclude each other", hint="--compare shows all engines")
     elements, windows = _read(file, row_tag, time, value, batch), Windows(size, slide, of_tuples=tuples)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if compare:
-        engines = list(PROFILES.values())
+        own = [profile(engine)] if engine else []
+        engines = [*PROFILES.values(), *(each for each in own if each.name not in PROFILES)]
         names = ("tuple", "t", *(each.name for each in engines), "differ in", "why")
         lines = comparison(elements, windows, agg, engines)
         console.print(_table(names, [(*line.cells, ", ".join(line.differs), line.why) for line in lines], lines))

@@ -24,6 +24,7 @@ what makes it tick (§3.2.4).
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -123,16 +124,49 @@ ordered data that is when time passes its end. Over integer instants the window 
 PROFILES: Mapping[str, Profile] = {each.name: each for each in (STREAM, CORAL8, STREAMBASE, XMLSTREAM)}
 
 
-def profile(name: str) -> Profile:
-    """The profile of a name, in any letter case.
+_STARTS: Mapping[str, Callable[[int, Windows], int]] = {"before": before_first, "rounded": rounded, "aligned": aligned}
+_PARTS = re.compile(r"\(\s*start (?P<start>[\w-]+)\s*,\s*report (?P<report>[^,]+?)\s*,\s*tick (?P<tick>\w+)\s*\)")
+_HINT = (
+    f"the engines are {', '.join(PROFILES)}; one of your own is '(start rounded, report window close & non-empty,"
+    " tick tuple)': start before, rounded, aligned or a number; report always, or some of window close,"
+    " content change, non-empty, every 5; tick tuple, time or batch"
+)
+
+
+def profile(text: str) -> Profile:
+    """The engine of a name, in any letter case, or one that is described by its parameters (§3.2).
 
     Raises:
-        UsageError: There is no such profile.
+        UsageError: There is no such engine, or the parameters cannot be read.
+
+    >>> profile("Coral8") == CORAL8, str(profile("(start 0, report window close & every 5, tick batch)").report)
+    (True, 'window close & every 5')
     """
-    found = PROFILES.get(name.lower())
-    if found is None:
-        raise UsageError(f"there is no profile {name}", hint=f"the profiles are {', '.join(PROFILES)}")
-    return found
+    if text.lower() in PROFILES:
+        return PROFILES[text.lower()]
+    parts = _PARTS.fullmatch(text.strip().lower())
+    if parts is None:
+        raise UsageError(f"there is no engine {text}", hint=_HINT)
+    start, ticks = parts["start"], {each.value.removesuffix("-driven"): each for each in Tick}
+    words = [word.strip() for word in parts["report"].split("&") if word.strip() != "always"]
+    periods = [int(word[6:]) for word in words if re.fullmatch(r"every [1-9]\d*", word)]
+    holds = {word: word in words for word in ("content change", "window close", "non-empty")}
+    unknown = len(words) - len(periods) - sum(holds.values())
+    is_number = re.fullmatch(r"-?\d+", start)
+    if unknown or len(periods) > 1 or not (is_number or start in _STARTS) or parts["tick"] not in ticks:
+        raise UsageError(f"the engine {text} cannot be read", hint=_HINT)
+    report = Reporting(*holds.values(), *periods)
+    return Profile("own", _At(int(start)) if is_number else _STARTS[start], report, ticks[parts["tick"]])
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A start that does not depend on the stream."""
+
+    instant: int
+
+    def __call__(self, first: int, windows: Windows) -> int:
+        return self.instant
 
 
 Value = int | float | Decimal

@@ -5,6 +5,7 @@ The option `semantics` cuts the stream into windows with the semantics of anothe
     streambase, size 5, slide 1, of time
     coral8, size 4, slide 1, of time, batch bid
     stream, size 100 tuples, slide 10, of time
+    (start aligned, report content change & non-empty, tick tuple), size 5, slide 1, of time
 
 The table then has four more attributes, to group by where that engine aggregates: window_start, window_end, window_at
 and window_tuple (`xmlstream.operators.secret_window`).
@@ -18,10 +19,10 @@ from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
-from xmlstream.secret.model import PROFILES, Profile, Tick, Windows, aligned, before_first, profile, rounded
+from xmlstream.secret.model import Profile, Tick, Windows, aligned, before_first, profile, rounded
 from xmlstream.sql.clauses.row_windows import require_arrival_order
 
-_HINT = f"write 'streambase, size 5, slide 1, of time'; there are {', '.join(PROFILES)}; 'size 5 tuples' counts tuples"
+_HINT = "write 'streambase, size 5, slide 1, of time'; 'size 5 tuples' counts tuples"
 _WORDS = ("size", "slide", "of", "batch")
 
 
@@ -78,10 +79,8 @@ def secret_window(engine: Profile, windows: Windows, time: str, batch: str | Non
     """
     report = engine.report
     if not report.non_empty or report.every != 1 or engine.start not in _STARTS:
-        raise UsageError(
-            f"{engine.name} may report empty windows, or report periodically, which no query can",
-            hint="xmlstream.secret.model predicts its answers",
-        )
+        what = f"{engine.name} may report empty windows or periodically, or starts at a number, which no query can"
+        raise UsageError(what, hint="xmlstream secret FILE --profile shows its answers")
     return SecretWindow(
         time,
         windows.size,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import UsageError, not_installed
+from xmlstream.punct_ns.errors import UsageError, installs, not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,6 +101,10 @@ def open_session(
     if engine not in ENGINES:
         raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
     if engine == "spark":
+        if find_spec("pyspark") is None:
+            from xmlstream.session.java_process import in_process_hint
+
+            raise UsageError("Spark is not installed", hint=f"{installs('spark')}; without it, {in_process_hint()}")
         from xmlstream.session import spark_session
 
         return spark_session.open_spark_session(master, conf, name)

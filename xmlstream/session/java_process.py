@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.punct_ns.errors import UsageError, installs
 from xmlstream.session import warm_start
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"
@@ -56,11 +56,14 @@ def require_java() -> None:
 
 def java_hint() -> str:
     """How to get a Java for Spark on this system, and how to compute without."""
-    extra = "" if find_spec("duckdb") else f" (pip install '{DISTRIBUTION}[duckdb]')"
-    return (
-        f"Spark needs Java {OLDEST_JAVA} or newer: {java_command()}, or set JAVA_HOME; "
-        f"without Java, use --engine duckdb{extra}"
-    )
+    needed = f"Spark needs Java {OLDEST_JAVA} or newer: {java_command()}, or set JAVA_HOME"
+    return f"{needed}; without Java, {in_process_hint()}"
+
+
+def in_process_hint() -> str:
+    """How to compute in this process."""
+    extra = "" if find_spec("duckdb") else f" ({installs('duckdb')})"
+    return f"use --engine duckdb{extra}"
 
 
 def java_command() -> str:

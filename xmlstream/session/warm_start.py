@@ -132,7 +132,7 @@ def java_quoted(path: Path) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", str(path)) + '"'
 
 
-_OPTIONAL = re.compile(r";.*\bextra\b")
+_OPTIONAL = re.compile(r";.*\bextra\b(?!.*\bspark\b)")
 
 
 def compile_byte_code() -> None:
@@ -145,7 +145,7 @@ def compile_byte_code() -> None:
 
 
 def places() -> list[Path]:
-    """The packages and modules of this project and of its dependencies, without the extras."""
+    """The packages and modules of this project and of its dependencies, of its extras those of `spark`."""
     found = [_OWN, *filter(Path.is_symlink, _OWN.iterdir())]  # in a checkout three of its packages are links
     for each in _dependencies(DISTRIBUTION, set()):
         tops = {file.parts[0] for file in each.files or () if file.suffix == ".py"}

@@ -13,22 +13,20 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from pathlib import Path
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain, Value
-from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import arrow_type
-from xmlstream.sink.document_names import SUCCESS, slice_of
-from xmlstream.sources.parquet_table import CLOSED, CLOSED_SUFFIX, PUNCTUATIONS, SCHEMA, is_partition
+from xmlstream.punct_ns.schema import Schema, written_name
+from xmlstream.punct_ns.slices import arrow_type, type_of_arrow
+from xmlstream.sources.parquet_table import PUNCTUATIONS
 
 Span: TypeAlias = tuple[Value | None, Value | None]
 """The first and the last value of a range; None for no bound."""
@@ -62,30 +60,67 @@ def closed_rows(slice_id: int, punctuations: Iterable[Punctuation], schema: Sche
     return pa.Table.from_pylist(rows, fields)
 
 
-def closed(directory: str | Path) -> pa.Table:
-    """Table of closed values of a result written as Parquet, read from its files.
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """What an output has closed: its attributes, their types as Spark DDL if it knows them, and its punctuations.
 
-    Raises:
-        UsageError: There is no such result, or it is partitioned and its files hold no punctuations.
+    Attributes:
+        names: The names of the attributes; empty as long as the output shows none.
+        types: The attributes as Spark DDL; None if the output does not have their types.
+        punctuations: The slices and the notations of its punctuations, without those that have a lifespan.
+        last: The last slice of the output; None if it has none.
     """
-    found = [*Path(directory).glob("slice-*.parquet"), *Path(directory).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}")]
-    numbers = {path: slice_of(str(path.relative_to(directory))) for path in sorted(found)}
-    paths = {path: number for path, number in numbers.items() if number is not None}
-    if not paths and any(is_partition(path.name) for path in Path(directory).glob("*=*")):
-        hint = f"a complete partition has a file {SUCCESS}"
-        raise UsageError(f"the result at {directory} is partitioned, and its files hold no punctuations", hint=hint)
-    if not paths:
-        raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
-    return pa.concat_tables([_closed_in(path, number) for path, number in paths.items()], promote_options="default")
+
+    names: tuple[str, ...]
+    types: str | None
+    punctuations: list[tuple[int, str]]
+    last: int | None
+
+    @staticmethod
+    def of_table(columns: Iterable[tuple[str, str]], rows: Iterable[tuple[int, str]], last: int | None) -> Closings:
+        """What a table of closed values has: its columns with their types in SQL, its slices and punctuations."""
+        bounds = [(name.removesuffix("_from"), type_) for name, type_ in list(columns)[2::2]]
+        types = ", ".join(f"{written_name(name)} {type_}" for name, type_ in bounds)
+        return Closings(tuple(name for name, _ in bounds), types, sorted(dict.fromkeys(rows), key=itemgetter(0)), last)
+
+    @staticmethod
+    def of_arrow(table: pa.Table, last: int | None) -> Closings:
+        """What a table of closed values has that was read as one of Arrow, without its bounds or with them."""
+        columns = [(field.name, type_of_arrow(field.type) or "STRING") for field in table.schema]
+        rows: Any = zip(table["slice"].to_pylist(), table["punctuation"].to_pylist(), strict=True)
+        return Closings.of_table(columns, rows, last)
 
 
-def _closed_in(path: Path, slice_id: int) -> pa.Table:
-    """Closed values in a slice's file."""
-    metadata = pq.read_schema(path).metadata or {}
-    if SCHEMA not in metadata:
-        return closed_schema(Schema(())).empty_table()
-    schema = Schema.parse(metadata[SCHEMA].decode())
-    return closed_rows(slice_id, punctuations_in(metadata, schema), schema)
+NOTHING_CLOSED = Closings((), None, [], None)
+"""What an output that does not exist yet has closed."""
+
+
+def closed_marks(punctuations: Iterable[Punctuation]) -> dict[str, str]:
+    """What a commit of a table has of the punctuations of its slice: a JSON list of their notations.
+
+    It has those that fit into `MOST_MARKED` characters, and the number of the others; the table beside has all.
+
+    >>> schema = Schema.parse("hour INT, n BIGINT")
+    >>> closed_marks([Punctuation.parse("<[,16], *>", schema)])
+    {'xmlstream.closed': '["<(,16], *>"]'}
+    """
+    texts = list(map(str, punctuations))
+    fit, length = 0, 0
+    for text in texts:
+        length += len(json.dumps(text)) + 2
+        fit += length <= MOST_MARKED
+    more = {"xmlstream.closed.more": str(len(texts) - fit)} if fit < len(texts) else {}
+    return {"xmlstream.closed": json.dumps(texts[:fit]), **more}
+
+
+MOST_MARKED = 4096
+"""The most characters of `closed_marks`: a table's log keeps them with each commit."""
+
+
+def punctuation_texts(metadata: Mapping[bytes, bytes]) -> list[str]:
+    """The notations of the punctuations in the metadata of a slice's file that close for good."""
+    texts: list[str] = json.loads(metadata.get(PUNCTUATIONS, b"[]"))
+    return [text for text in texts if text.endswith(">")]
 
 
 def punctuations_in(metadata: Mapping[bytes, bytes], schema: Schema) -> list[Punctuation]:

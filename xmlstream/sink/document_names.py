@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from xmlstream.operators.storage.store import Place, shown, store_at
 from xmlstream.punct_ns.domain import Value
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.sql_type import OpaqueType
 from xmlstream.sink.sink import Draft
@@ -99,6 +99,12 @@ def slice_of(name: str) -> int | None:
     """
     found = _NAME.fullmatch(name) or _CLOSINGS.fullmatch(name)
     return int(found[1]) if found else None
+
+
+def require_slice(number: int | None, last: int, output: str) -> None:
+    """Makes sure that an output has a slice; raises UsageError."""
+    if number is not None and not 0 <= number <= last:
+        raise UsageError(f"{output} has no slice {number}: its last one is {last}", hint="slices count from 0")
 
 
 def is_document(name: str) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
     from xmlstream.punct_ns.schema import Schema
     from xmlstream.punct_ns.scheme import Scheme
+    from xmlstream.sink.closed_table import Closings
     from xmlstream.sink.directory_sink import PartWriter, WrittenPart
     from xmlstream.sink.staged_sink import Loader
 
@@ -186,6 +187,7 @@ class SinkKind:
         has_elements: Whether a column's texts can be written as XML elements.
         form: Makes the form of documents; such a sink may be partitioned.
         loader: Makes the loader for a table with transactions.
+        closings: Reads what an output has closed after a slice; without it, its documents have that.
         check: Checks before the query starts that an output can be reached; raises UsageError if not.
     """
 
@@ -200,6 +202,7 @@ class SinkKind:
     has_elements: bool = False
     form: Callable[[Schema, Sequence[Scheme]], Form] | None = None
     loader: Callable[[str, Schema, SinkHome], Loader] | None = None
+    closings: Callable[[str, int], Closings] | None = None
     check: Callable[[str], None] | None = None
 
     def is_named_by(self, output: str) -> bool:

@@ -23,7 +23,7 @@ from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, re
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.sink.closed_table import closed_rows, punctuations_in
+from xmlstream.sink.closed_table import closed_marks, closed_rows, punctuations_in
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_names import names_of, slice_of
 from xmlstream.sink.result_tables import ParquetForm
@@ -58,6 +58,11 @@ class StagedSlice:
     def closed(self) -> pa.Table:
         """Rows of the table of closed values that the slice adds (`xmlstream.sink.closed_table`)."""
         return closed_rows(self.number, self.punctuations, self.schema)
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What a commit to a table has beside the rows: what the slice closes, and whether the result is exact."""
+        return {**closed_marks(self.punctuations), "xmlstream.exact": str(self.exact).lower()}
 
     @property
     def exact(self) -> bool:

@@ -130,6 +130,9 @@ class Translation:
             relation = relation.aliased(None) if isinstance(tree.this, exp.Query) else relation
         else:
             if (found := reach.get(tree.name.lower())) is None:
+                if not tree.name:
+                    what, hint = "a query in FROM lacks its parentheses", "write FROM (SELECT … UNION SELECT …)"
+                    raise self._text.error(what, tree, hint)
                 known = ", ".join(sorted(reach)) or "none"
                 raise self._text.error(f"there is no table {tree.name}", tree, f"the declared tables are: {known}")
             relation = found.aliased(tree.name)

@@ -23,7 +23,7 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.diagnosis.inspection import inspect
-from xmlstream.operators.storage.store import Folder, sealed
+from xmlstream.operators.storage.store import Folder
 from xmlstream.optimizer.rewrite import bottom_up, rebuilt
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
@@ -343,7 +343,7 @@ class Case:
         recovered = recover(mirror, self.root, settings.targets, engine.zone, overwrite=False, moved=False)
         self._held.append(recovered)
         self._checkpoint, self._dead_letters = recovered.checkpoint, recovered.dead_letters
-        self._checkpoint.note_plan(sealed(encoded(self.root)))
+        self._checkpoint.note_plan(encoded(self.root))
         readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
         self._execution, _ = built(self._session, self.root, readers, settings, recovered, self._committed)
         self._execution.clock = lambda: self._now

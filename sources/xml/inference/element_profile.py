@@ -9,8 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate
+from math import ceil
+from typing import Any
 
 import pyarrow as pa
 from lxml import etree
@@ -19,9 +22,10 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.places import Document
-from xmlstream.sources.xml.options.formats import IsoRewriting
+from xmlstream.sources.xml.options.formats import IsoRewriting, patterns_of
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.parser.elements import XSI
+from xmlstream.sources.xml.parser.malformed import mend
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_pull_parser
@@ -36,12 +40,13 @@ _FORMS = {
     "BOOLEAN": r"true|false",
     # A text that begins with a zero is a code; as a number it would lose digits.
     "BIGINT": r"-?(?:0|[1-9]\d{0,17})",
-    "DOUBLE": r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?INF",
+    # So is a whole number that no BIGINT and no DOUBLE holds exactly.
+    "DOUBLE": r"(?!-?\d{16,}$)-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?INF",
     "DATE": r"\d{4}-\d\d-\d\d",
     "TIMESTAMP": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?",
 }
-_MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} ")
-_MAIL_FORMATS = ("EEE, dd MMM yyyy HH:mm:ss Z", "EEE, d MMM yyyy HH:mm:ss z")
+_DATE_BEGINS = "0123456789FMSTW"
+"""What a date of a pattern can begin with: a digit, or the name of a day."""
 _COMPILED = {type_: re.compile(form, re.ASCII) for type_, form in _FORMS.items()}
 _WIDER = {frozenset(("BIGINT", "DOUBLE")): "DOUBLE", frozenset(("DATE", "TIMESTAMP")): "TIMESTAMP"}
 
@@ -82,26 +87,20 @@ class ObservedValues:
     @property
     def type(self) -> str:
         """The narrowest type of all texts that are not blank; STRING if there are none, or if they are versions."""
-        type_ = "TIMESTAMP" if self.format else least_type(text for _, text in self.texts)
+        return ("TIMESTAMP" if "HH" in self.format else "DATE") if self.format else self.plain_type
+
+    @property
+    def plain_type(self) -> str:
+        """The same without a format."""
+        type_ = least_type(text for _, text in self.texts)
         return "STRING" if type_ == "DOUBLE" and are_versions(text for _, text in self.texts) else type_
 
     @property
     def format(self) -> str | None:
-        """The pattern of all texts that are not blank, if it is one of mail and RSS (RFC 822); otherwise None."""
+        """The pattern of all texts that are not blank; None for ISO 8601, no dates, or if days could be months."""
         texts = [text for _, text in self.texts if text]
-        if not texts or _MAIL.match(texts[0]) is None:
-            return None
-        return next((one for one in _MAIL_FORMATS if self._fit(one, texts)), None)
-
-    @staticmethod
-    def _fit(pattern: str, texts: list[str]) -> bool:
-        domain = Domain("TIMESTAMP")
-        try:
-            for text in IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist():
-                domain.read(str(text))
-        except ValueError:
-            return False
-        return True
+        found = patterns_of(texts) if texts and texts[0][0] in _DATE_BEGINS else []
+        return found[0] if found and not any(one.startswith("MM") for one in found[1:]) else None
 
     @property
     def are_unique(self) -> bool:
@@ -109,12 +108,29 @@ class ObservedValues:
         return len({text for _, text in self.texts}) == len(self.texts)
 
     @property
-    def ascend(self) -> bool:
-        """Whether no value is less than the one before, and there are more than two distinct values."""
+    def slack(self) -> int | None:
+        """How far values fall at most behind the greatest before; None if there are fewer than three, or no order.
+
+        Times fall by seconds, rounded up. There is an order if values mostly rise, and fall little.
+        """
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
-        iso = IsoRewriting.of(self.format).rewrite(pa.array(texts)).to_pylist() if self.format else texts
-        values: list[object] = [domain.read(str(text)) for text in iso]
-        return len(set(values)) > 2 and all(not b < a for a, b in pairwise(values))  # type: ignore[operator]
+        pattern = self.format
+        iso = IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist() if pattern else texts
+        values: list[Any] = [domain.read(str(text)) for text in iso]
+        falls = [most - value for most, value in zip(accumulate(values, max), values, strict=True) if value < most]
+        if len(set(values)) < _FEW_VALUES:
+            return None
+        if not falls:
+            return 0
+        few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
+        return ceil(max(falls) / timedelta(seconds=1)) if few and self.type == "TIMESTAMP" else None
+
+
+_FEW_VALUES = 3
+"""The number of distinct values below which there is no order."""
+
+_SELDOM = 4
+"""An order has at most one of so many values out of order, by at most one of so many parts of their range."""
 
 
 def least_type(texts: Iterable[str]) -> str:
@@ -157,6 +173,9 @@ def _type_of(text: str) -> str:
 
 KEYS = ("key", "k", "name", "Name", "Key", "id")
 """The names of the XML attributes, and of the elements, that are keys in lists of keys and values."""
+
+XSI_TYPE = f"{XSI}type"
+"""The XML attribute that names an element's type, where elements of one name have several."""
 
 MOST_PLACES = 5_000
 """The greatest number of distinct places of elements."""
@@ -289,16 +308,16 @@ class _Profiler:
                 self._take()
             if not self._sample.root.children:
                 raise InputError(f"{self._document.where} is not a valid XML document: {_reason(error)}") from None
-            raise InputError(
-                f"{self._document.where} is not well-formed: {_reason(error)}",
-                hint="fix it, or infer from another document",
-            ) from None
+            hint = mend("document", _reason(error), self._document.where) or "fix it, or infer from another document"
+            raise InputError(f"{self._document.where} is not well-formed: {_reason(error)}", hint=hint) from None
         return size
 
     def _close(self) -> None:
         try:
             self._parser.close()
         except etree.XMLSyntaxError:
+            if flaw := next((each for each in self._parser.feed_error_log if each.type in _ENTITIES), None):
+                raise FlawError(f"{flaw.message}, line {flaw.line}, column {flaw.column}", 0) from None
             # A document that still grows has begun its root, and has no end yet.
             if len(self._stack) == 1:
                 raise
@@ -328,7 +347,7 @@ class _Profiler:
             counts[key] += 1
             profile.repeats_key = profile.repeats_key or counts[key] > 1
         for name, value in element.attrib.items():
-            if not str(name).startswith(XSI):
+            if not str(name).startswith(XSI) or name == XSI_TYPE:
                 profile.attributes.setdefault(str(name), ObservedValues()).add(self._sample.elements, str(value))
         self._stack.append((profile, Counter(), self._sample.elements))
 
@@ -352,5 +371,9 @@ class _Profiler:
                 self._sample.prefixes[uri] = prefix or ""
 
 
+_ENTITIES = (etree.ErrorTypes.ERR_NAME_REQUIRED, etree.ErrorTypes.ERR_ENTITYREF_SEMICOL_MISSING)
+"""Codes of errors that libxml2 reports at the end."""
+
+
 def _reason(error: Exception) -> str:
-    return parse_reason(error)
+    return error.reason if isinstance(error, FlawError) else parse_reason(error)

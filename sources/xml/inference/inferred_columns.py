@@ -248,6 +248,19 @@ class InferredColumn:
         """Its declaration."""
         return f"{quoted(self.name)} {self.leaf.type}{' NOT NULL' if self.is_required else ''}"
 
+    def is_whole(self, rows: int) -> bool:
+        """Whether each of so many rows has one value."""
+        leaf, values = self.leaf, self.leaf.values
+        is_one = not (leaf.up or leaf.is_repeated or leaf.structure) and values.count == rows
+        return is_one and all(text for _, text in values.texts)
+
+    @property
+    def noticed(self) -> str:
+        """What its type does not show: text that is joined, and a value that was there once."""
+        if self.leaf.is_mixed:
+            return "all text in the element, that of elements in it, too"
+        return "" if self.leaf.structure or self.leaf.values.count != 1 else "seen once"
+
 
 def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[InferredLeaf], str | None]:
     """Returns all leaves of a row: its own, and those of the repeated elements around it.
@@ -268,7 +281,8 @@ def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[lis
         if merged.count > 1 and merged.local != row.profile.local:
             found += _attributes(merged, (), prefixes, is_repeated=False, up=up)
             inner = {row.profile.tag, *(each[1 - up].tag for each in row.around if up > 1)}
-            is_one = len({each.tag for each in around}) == 1
+            # Nothing of the root's end is known while a document grows.
+            is_one = len({each.tag for each in around}) == 1 and all(len(each) > up for each in row.around)
             if is_one and (beside := list(_beside(merged, inner, row.profile.local, prefixes))):
                 unit = merged.local
                 found += (replace(leaf, up=up) for leaf in beside)
@@ -332,12 +346,12 @@ def _size(profile: ElementProfile) -> int:
 
 def _structure(profile: ElementProfile, row: str) -> str:
     """Returns the type of a column for elements with all their leaves."""
-    fields = {f"_{local_tag(name)}": values.type for name, values in profile.attributes.items()}
+    fields = {f"_{local_tag(name)}": values.plain_type for name, values in profile.attributes.items()}
     if profile.has_text and not profile.children:
-        fields["_VALUE"] = profile.values.type
+        fields["_VALUE"] = profile.values.plain_type
     for child in profile.children.values():
         is_leaf = child.is_mixed or not _size(child) - child.has_text
-        kind = "STRING" if child.is_mixed else child.values.type if is_leaf else _structure(child, row)
+        kind = "STRING" if child.is_mixed else child.values.plain_type if is_leaf else _structure(child, row)
         if child.local != row and (is_leaf or kind):
             fields[child.local] = f"ARRAY<{kind}>" if child.most > 1 else kind
     often = Counter(name.lower() for name in fields)
@@ -413,7 +427,7 @@ def _name(leaf: InferredLeaf, length: int) -> str:
     words = [re.sub(rf"[{NO_NAME_LETTER}\-.]+", "_", part.removeprefix("{}")) for part in leaf.words]
     if not leaf.up and not leaf.steps:
         return f"_{words[0]}" if words else "_VALUE"
-    chosen = words[-length:] if not leaf.up else words
+    chosen = words[-length:] if leaf.up != 1 else words
     return "_".join(chosen)
 
 

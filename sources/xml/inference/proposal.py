@@ -73,14 +73,7 @@ def guesses(
         guessed.append(Guess("schemes", "; ".join(schemes), why))
     if rows < _FEW:
         return tuple(guessed)
-    whole = [
-        column
-        for column in found
-        if not column.leaf.is_repeated
-        and not column.leaf.up
-        and column.leaf.values.count == rows
-        and not any(text == "" for _, text in column.leaf.values.texts)
-    ]
+    whole = [column for column in found if column.is_whole(rows)]
     unique = [column for column in whole if column.leaf.type in _KEY_TYPES and column.leaf.values.are_unique]
     unique = [column for column in unique if column.leaf.values.length <= _LONG * column.leaf.values.count]
     if unique and is_single:
@@ -88,19 +81,41 @@ def guesses(
         others = ", ".join(column.name for column in unique if column is not likely)
         too = f", nor one of {others}" if others else ""
         guessed.append(Guess("uniqueIds", quoted_if(likely.name), guess(f"a likely key: no value occurs twice{too}")))
-    ordered = [c for kind in ORDERED for c in whole if c.leaf.type == kind and c.leaf.values.ascend]
+    slacks = [
+        (column.leaf.values.slack, column.name) for kind in ORDERED for column in whole if column.leaf.type == kind
+    ]
+    ordered = sorted(((slack, name) for slack, name in slacks if slack is not None), key=lambda each: bool(each[0]))
     if ordered and not schemes:
-        others = ", ".join(column.name for column in ordered[1:])
+        (slack, first), *rest = ordered
+        others = ", ".join(name for alike, name in rest if alike == slack)
         too = f"; so do {others}" if others else ""
-        guessed.append(
-            Guess("punctuate", f"order of {quoted_if(ordered[0].name)}", guess(f"its values never fall{too}"))
-        )
+        order = f"order of {quoted_if(first)}"
+        why = f"its values fall by at most {slack} s{too}" if slack else f"its values never fall{too}"
+        guessed.append(Guess("punctuate", f"{order}, slack {slack}s" if slack else order, guess(why)))
     return tuple(guessed)
 
 
 def quoted_if(name: str) -> str:
     """Returns the name for schemes and rules, in back quotes if it needs them."""
     return name if name.isidentifier() and name.isascii() else quoted(name)
+
+
+_KEYWORDS = """
+all alter and any as between case create cross cube describe distinct drop else except fetch for
+from function glob grant having ilike inner insert intersect into join lateral like limit lock minus
+not notnull null offset on or outer partitioned_by qualify regexp returning revoke rlike rollback
+rollup select serdeproperties tablesample then uncache union using values when where with xor
+"""
+"""Words that stand for themselves only in back quotes."""
+
+
+def _in_sql(name: str) -> str:
+    """Returns the name for statements, in back quotes if it needs them.
+
+    >>> [_in_sql(name) for name in ("hour", "a b", "when", "Select")]
+    ['hour', '`a b`', '`when`', '`Select`']
+    """
+    return quoted(name) if name.lower() in _KEYWORDS.split() else quoted_if(name)
 
 
 _KEY_TYPES = ("STRING", "BIGINT")
@@ -151,7 +166,7 @@ class Proposal:
         if self.left_out:
             lines.append(f"-- {self.left_out} more leaves have no column here.")
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
-        lines.append(f"CREATE TABLE {quoted_if(name)} (")
+        lines.append(f"CREATE TABLE {_in_sql(name)} (")
         ends = [*[","] * (len(self.columns) - 1), ""]
         remarks = tuple(f"  -- {' '.join(column.remark.split())}" if column.remark else "" for column in self.columns)
         lines += [f"  {c.ddl}{end}{remark}" for c, end, remark in zip(self.columns, ends, remarks, strict=True)]
@@ -162,7 +177,7 @@ class Proposal:
 
 def _option(name: str) -> str:
     group, dot, column = name.partition(".")
-    return f"{group}{dot}{quoted_if(column)}" if dot else name
+    return f"{group}{dot}{_in_sql(column)}" if dot else name
 
 
 def _text(value: str) -> str:
@@ -287,8 +302,7 @@ def _with_facets(column: InferredColumn, row: ElementProfile) -> InferredColumn:
         if isinstance(values, DeclaredValues)
         for text in (*values.remarks, *([values.domain] if values.domain and not _domain(column) else []))
     ]
-    is_whole = not (leaf.up or leaf.is_repeated or leaf.structure) and leaf.values.count == row.count
-    return replace(column, is_required=is_whole, remark="; ".join(said))
+    return replace(column, is_required=column.is_whole(row.count), remark="; ".join(said))
 
 
 def _identified(found: SchemaProfile, row: RowCandidate, all_: Sequence[InferredColumn]) -> tuple[list[str], list[str]]:
@@ -357,9 +371,10 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         if column.leaf.path != str(default_path(column.name, *marks))
     }
     formats = {
-        f"timestampFormat.{column.name}": column.leaf.values.format
+        f"{kind}Format.{column.name}": pattern
         for column in chosen
-        if "TIMESTAMP" in column.leaf.type and column.leaf.values.format
+        for kind in ("date", "timestamp")
+        if kind.upper() in column.leaf.type and (pattern := column.leaf.values.format)
     }
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
@@ -375,6 +390,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     }
     schema = ", ".join(column.ddl for column in chosen)
     left_out = len(all_) - len(chosen)
+    chosen = tuple(replace(one, is_required=one.is_whole(row.profile.count), remark=one.noticed) for one in chosen)
     return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())
 
 

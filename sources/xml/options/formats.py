@@ -11,11 +11,13 @@ A parser of an option's text raises a UsageError that names the option if the te
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
 from xmlstream.punct_ns.sql_type import split_outside
 
@@ -85,7 +87,8 @@ class IsoRewriting:
                 regex += f"({expression})" if name else f"(?:{expression})"
             elif set(text) == {"S"}:
                 groups.append("fraction")
-                regex += rf"(\d{{{len(text)}}})"
+                kept = min(len(text), 6)  # what is smaller than a microsecond is cut off, as in Spark
+                regex += rf"(\d{{{kept}}})\d{{{len(text) - kept}}}"
             elif text[0].isalpha():
                 raise UsageError(f"'{text}' in the format '{pattern}' is not known", hint=_HINT)
             else:
@@ -109,6 +112,35 @@ class IsoRewriting:
         iso = pc.replace_substring_regex(texts, self.regex, self.iso)
         rewritten: pa.StringArray = pc.if_else(fits, _without_names(iso) if self.has_names else iso, refused)
         return rewritten
+
+
+_DAYS = ("dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "dd-MM-yyyy")
+_PATTERNS = (
+    *(f"{day}{time}" for day in _DAYS for time in ("", " HH:mm:ss", " HH:mm")),
+    *(f"yyyy-MM-dd'T'HH:mm:ss.{'S' * digits}{zone}" for digits in (7, 8, 9) for zone in ("", "XXX")),
+    *("EEE, dd MMM yyyy HH:mm:ss Z", "EEE, d MMM yyyy HH:mm:ss z"),
+)
+
+
+def patterns_of(texts: Sequence[str]) -> list[str]:
+    """The frequent patterns of dates and times that are not ISO 8601, and that all these texts have.
+
+    >>> patterns_of(["20.11.2026"]), patterns_of(["05/07/2026"]), patterns_of(["2026-11-20"])
+    (['dd.MM.yyyy'], ['dd/MM/yyyy', 'MM/dd/yyyy'], [])
+    >>> patterns_of(["05/07/2026", "13/07/2026", "31/02/2026"])
+    []
+    """
+    return [pattern for pattern in _PATTERNS if _are_dates(pattern, texts[:1]) and _are_dates(pattern, texts)]
+
+
+def _are_dates(pattern: str, texts: Sequence[str]) -> bool:
+    import pyarrow as pa
+
+    domain = Domain("TIMESTAMP")
+    try:
+        return all(domain.read(str(text)) for text in IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist())
+    except ValueError:
+        return False
 
 
 def _without_names(iso: Any) -> Any:
@@ -204,19 +236,18 @@ def size(name: str, given: str) -> int:
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 def seconds(name: str, given: str) -> float:
     """Parses a duration with its unit, into seconds.
 
-    >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "0s")
-    (600.0, 0.0)
+    >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "1 hour 30 minutes"), seconds("rest", "PT0.5S")
+    (600.0, 5400.0, 0.5)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhd])\s*", given, re.IGNORECASE | re.ASCII)
-    if not match:
-        raise UsageError(f"{name} '{given}' is not a span of time", hint="write a number with a unit: 30s, 10m, 2h")
-    return float(match[1]) * _SECONDS[match[2].lower()]
+    length = Duration.of_words(given)
+    if length is None or length.months:
+        raise UsageError(
+            f"{name} '{given}' is not a span of time", hint="write a number with a unit: 30s, 10m, 2 hours"
+        )
+    return length.span.total_seconds()
 
 
 def rate(name: str, given: str) -> float:

@@ -4,9 +4,9 @@ Paths are `hour`, `bidder/person_ref/@person`, `../@id`. A step can match any el
 elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has the one that is present. A condition
 selects elements by an XML attribute: `string[@key='concept:name']/@value`.
 
-Three things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
-row's number among the rows of its parent, `position()`; and an element with all its contents, as XML text,
-`xml(description)`.
+Four things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
+row's number among the rows of its parent, `position()`; an element with all its contents, as XML text,
+`xml(description)`; and the path or URL of the document, `document()`, or a part of it, `document([0-9]{8})`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
+_DOCUMENT = re.compile(r"\s*document\(\s*(?P<part>.*?)\s*\)\s*", re.DOTALL)
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
 _ALTERNATIVE = re.compile(r"\|(?![^{]*\})(?![^\[]*\])")
 _DEEP = re.compile(r"(\{[^{}]*\}|\[[^\]]*\])|//")
@@ -44,20 +45,22 @@ class LeafPath:
             a name, `[@key='x']`, is a step, too: it leads to those of the elements that meet it.
         attribute: The XML attribute at the end, in no namespace unless the name has one; None for the element's text.
         function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
-            parent, from 1; `xml` for an element as XML text.
+            parent, from 1; `xml` for an element as XML text; `document` for the path or URL of the document.
+        part: For `document`, the regular expression of a part of it; empty for all.
         others: Alternative paths of the leaf.
     """
 
     up: int
     steps: tuple[str, ...]
     attribute: str | None = None
-    function: Literal["name", "position", "xml"] | None = None
+    function: Literal["name", "position", "xml", "document"] | None = None
+    part: str = field(default="", repr=False)
     others: tuple[LeafPath, ...] = field(default=(), repr=False)
 
     @property
     def is_outside(self) -> bool:
         """Whether it leads outside the row element."""
-        return self.up > 0 or self.function in ("name", "position")
+        return self.up > 0 or self.function in ("name", "position", "document")
 
     @property
     def is_element(self) -> bool:
@@ -86,17 +89,8 @@ class LeafPath:
         >>> LeafPath.parse("name(../..)")
         LeafPath(up=2, steps=(), attribute=None, function='name')
         """
-        if called := _CALL.fullmatch(text):
-            if not called["up"]:
-                return LeafPath(0, (), function="position")
-            return LeafPath(called["up"].count(".."), (), function="name")
-        if subtree := _SUBTREE.fullmatch(text):
-            below = LeafPath.parse(subtree[1], prefixes)
-            if below.up or below.attribute is not None or below.function is not None:
-                raise UsageError(
-                    f"'{text}' is not a valid path", hint="xml(…) takes an element in the row: xml(text), xml(.)"
-                )
-            return LeafPath(0, below.steps, function="xml")
+        if (called := _called(text, prefixes)) is not None:
+            return called
         first, *others = _ALTERNATIVE.split(text)
         if others:
             places = [LeafPath.parse(each, prefixes) for each in (first, *others)]
@@ -122,6 +116,17 @@ class LeafPath:
         leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")
         return LeafPath(up, tuple(steps), leaf)
 
+    def of_document(self, where: str) -> str | None:
+        """Returns the text in the path or URL of a document: the last match, or the first group of that; None for none.
+
+        >>> LeafPath.parse("document(day=([0-9-]+))").of_document("in/day=2026-11-01/2.xml")
+        '2026-11-01'
+        """
+        if not self.part:
+            return where
+        texts = [found[1 if found.re.groups else 0] for found in re.finditer(self.part, where)]
+        return texts[-1] if texts else None
+
     def __str__(self) -> str:
         """Writes the path as text.
 
@@ -135,10 +140,32 @@ class LeafPath:
         if self.function == "name":
             return f"name({'/'.join(['..'] * self.up) or '.'})"
         if self.function is not None:
-            return f"{self.function}()"
+            return f"{self.function}({self.part})"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
         written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//").replace("/[", "[") or "."
         return "|".join([written, *map(str, self.others)])
+
+
+def _called(text: str, prefixes: Prefixes) -> LeafPath | None:
+    """Parses what is not a leaf: `name(..)`, `position()`, `document()`, `xml(…)`; None if it is a leaf."""
+    if called := _CALL.fullmatch(text):
+        if not called["up"]:
+            return LeafPath(0, (), function="position")
+        return LeafPath(called["up"].count(".."), (), function="name")
+    if document := _DOCUMENT.fullmatch(text):
+        try:
+            re.compile(document["part"])
+        except re.error as error:
+            hint = "document() is the whole path or URL, document([0-9]+) the last number in it"
+            raise UsageError(f"'{text}' is not a valid path: {error}", hint=hint) from None
+        return LeafPath(0, (), function="document", part=document["part"])
+    if subtree := _SUBTREE.fullmatch(text):
+        below = LeafPath.parse(subtree[1], prefixes)
+        if below.up or below.attribute is not None or below.function is not None:
+            hint = "xml(…) takes an element in the row: xml(text), xml(.)"
+            raise UsageError(f"'{text}' is not a valid path", hint=hint)
+        return LeafPath(0, below.steps, function="xml")
+    return None
 
 
 def _parts(path: str) -> list[str]:

@@ -129,6 +129,15 @@ _SPARKS = {
     "locale": "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English",
     "timezone": "leave it out: a time without a zone is in UTC; other times have their offset, as 09:39:21-04:00",
     "samplingratio": "xmlstream infer reads the beginning of the documents; declare the columns",
+    "inferschema": "xmlstream infer reads the beginning of the documents; declare the columns",
+    "ignorenamespace": "leave it out: a plain name means elements of any namespace, prefix:name those of namespaces",
+    "columnnameofcorruptrecord": "mode 'PERMISSIVE' sets malformed items aside, in the dead letters",
+    "pathglobfilter": "write the pattern into the path: 'in/*.xml'",
+    "recursivefilelookup": "write it into the path: 'in/**/*.xml'",
+    "modifiedafter": "write the wanted names into the path: 'in/2026-11-*.xml'",
+    "modifiedbefore": "write the wanted names into the path: 'in/2026-11-*.xml'",
+    "excludeattribute": "leave it out: only the columns that are declared are read",
+    "wildcardcolname": "declare the columns, or a STRING with path '.', which has all text of an element",
 }
 """Options of Spark's XML source that do not exist here, with what to do instead."""
 

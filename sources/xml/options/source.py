@@ -63,6 +63,7 @@ class SectionEnd:
 
     Attributes:
         element: Local names from an ancestor down to the element itself; a final `*` matches any.
+            Without any name, the end of each document.
         attributes: The indexes of the attributes whose current values are closed; without any, everything is closed.
     """
 
@@ -77,13 +78,15 @@ class StructuralPromises:
     Attributes:
         unique: The indexes of the attributes that have each value at most once.
         sections: The elements whose ends close something.
+        documents: What the end of each document closes, of what its path or URL has.
     """
 
     unique: tuple[int, ...] = ()
     sections: tuple[SectionEnd, ...] = ()
+    documents: tuple[SectionEnd, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.unique or self.sections)
+        return bool(self.unique or self.sections or self.documents)
 
     @staticmethod
     def parse(unique_ids: str, section_ends: str, schema: Schema, paths: Sequence[LeafPath]) -> StructuralPromises:
@@ -95,8 +98,9 @@ class StructuralPromises:
         (SectionEnd(element=('regions', '*'), attributes=(1,)), SectionEnd(element=('regions',), attributes=()))
         """
         unique = tuple(map(schema.index, name_list("uniqueIds", unique_ids)))
-        sections = tuple(_section(part, schema, paths) for part in section_ends.split(";") if part.strip())
-        return StructuralPromises(unique, sections)
+        ends = [_section(part, schema, paths) for part in section_ends.split(";") if part.strip()]
+        sections, documents = (tuple(e for e in ends if bool(e.element) is inside) for inside in (True, False))
+        return StructuralPromises(unique, sections, documents)
 
     def schemes(self, schema: Schema) -> tuple[Scheme, ...]:
         """Returns the schemes of these promises: one for each unique attribute, and for the attributes of each section.
@@ -105,30 +109,37 @@ class StructuralPromises:
         >>> [str(scheme) for scheme in StructuralPromises((0,), (SectionEnd(("r",), (1,)),)).schemes(schema)]
         ['id', 'region']
         """
-        closed = [(index,) for index in self.unique] + [end.attributes for end in self.sections if end.attributes]
+        ends = (*self.sections, *self.documents)
+        closed = [(index,) for index in self.unique] + [end.attributes for end in ends if end.attributes]
         texts = [", ".join(quoted(schema[index].name) for index in places) for places in dict.fromkeys(closed)]
         return parse_schemes("; ".join(texts), schema)
 
 
 def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd:
     element, _, closed = text.strip().partition(" ")
-    if not _SECTION.fullmatch(element) or not closed.strip():
+    of_document = element == "document()" and closed.strip() != "*"
+    if not (of_document or _SECTION.fullmatch(element)) or not closed.strip():
         raise UsageError(f"'{text.strip()}' is not a section's end", hint=_SECTION_HINT)
     if closed.strip() == "*":
         return SectionEnd(tuple(element.split("/")), ())
     places = tuple(map(schema.index, name_list("sectionEnds", closed)))
     for index in places:
-        if not paths[index].up:
-            name = schema[index].name
+        name, is_name = schema[index].name, paths[index].function == "document"
+        if is_name is not of_document:
+            hint = f"sectionEnds 'document() {name}', with a path.{name} 'document(…)', closes it as its document ends"
+            raise UsageError(f"the end of {element} cannot close {name}, at {paths[index]}", hint=hint)
+        if not paths[index].up and not is_name:
             raise UsageError(
                 f"the end of {element} cannot close {name}: its path {paths[index]} leads to no ancestor",
                 hint=f"path.{name} '../@id', '../id' or 'name(..)' leads to one",
             )
-    return SectionEnd(tuple(element.split("/")), places)
+    return SectionEnd(() if of_document else tuple(element.split("/")), places)
 
 
 _SECTION = re.compile(rf"(?:{NAME}/)*(?:{NAME}|(?<=/)\*)")
-_SECTION_HINT = "an element and what its end closes, as in 'open_auction id; regions/* region; people *'"
+_SECTION_HINT = (
+    "an element and what its end closes, as in 'open_auction id; regions/* region; people *; document() day'"
+)
 
 
 _FORMATS: Mapping[type, str] = {DateType: "dateFormat", TimestampType: "timestampFormat"}
@@ -388,25 +399,7 @@ class SourceOptions:
         return any(name in OPTIONS and OPTIONS[name].is_promise for name, _ in self.given)
 
     def _require_sense(self) -> None:
-        if not self.unit_tag and (numbers := [path for path in self.paths if path.function == "position"]):
-            raise UsageError(
-                f"{numbers[0]} needs the option unitTag",
-                hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
-            )
-        for attribute, path in zip(self.schema, self.paths, strict=True):
-            kind = _of_values(attribute.domain)
-            if kind.opaque and not all(place.is_element for place in (path, *path.others)):
-                what = f"{path} is not an element, and {attribute.name} a {attribute.domain.type}"
-                raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
-            if path.function == "xml" and not isinstance(kind.sql, StringType):
-                raise UsageError(
-                    f"{path} is text, and {attribute.name} a {attribute.domain.type}", hint="declare a STRING"
-                )
-        if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
-            raise UsageError(
-                f"{leaves[0]} needs the option unitTag",
-                hint="it names the element with the leaf, or one around it; such an element is read as a whole",
-            )
+        self._require_paths()
         if (self.clean_source == "archive") != bool(self.source_archive_dir):
             raise UsageError(
                 "cleanSource 'archive' and sourceArchiveDir require each other",
@@ -422,10 +415,42 @@ class SourceOptions:
                 f"partitionedBy needs several inputs, and documents '{self.documents}' is one",
                 hint="set documents 'directories' or 'merge': each of them is a partition",
             )
-        if self.structural and self.documents == "directories":
-            raise structure_of_many()
-        if self.structural and self.documents == "sequence" and is_glob(self.path):
-            raise structure_of_many()
+        if self.documents == "directories" or (self.documents == "sequence" and is_glob(self.path)):
+            self.require_more()
+
+    def _require_paths(self) -> None:
+        """Checks that each path goes together with its type, and with unitTag; UsageError if not."""
+        if not self.unit_tag and (numbers := [path for path in self.paths if path.function == "position"]):
+            raise UsageError(
+                f"{numbers[0]} needs the option unitTag",
+                hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
+            )
+        for attribute, path in zip(self.schema, self.paths, strict=True):
+            kind = _of_values(attribute.domain)
+            if kind.opaque and not all(place.is_element for place in (path, *path.others)):
+                what = f"{path} is not an element, and {attribute.name} a {attribute.domain.type}"
+                raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
+            if path.function == "document" and kind is not attribute.domain:
+                what = f"{path} is one text, and {attribute.name} a {attribute.domain.type}"
+                raise UsageError(what, hint="declare a STRING, or the type of the part that is meant")
+            if path.function == "xml" and not isinstance(kind.sql, StringType):
+                raise UsageError(
+                    f"{path} is text, and {attribute.name} a {attribute.domain.type}", hint="declare a STRING"
+                )
+        if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
+            raise UsageError(
+                f"{leaves[0]} needs the option unitTag",
+                hint="it names the element with the leaf, or one around it; such an element is read as a whole",
+            )
+
+    def require_more(self) -> None:
+        """Checks that no document closes everything; UsageError if one does, since others may follow it."""
+        if (end := next((end for end in self.structural.sections if not end.attributes), None)) is not None:
+            raise UsageError(
+                f"the end of {'/'.join(end.element)} in one document closes everything, and others may follow it",
+                hint="name the columns whose values it closes; or, for those that are there when the query begins and"
+                " no later ones, documents 'merge' reads each as an input, and closes what all of them close",
+            )
 
     def replace(self, **options: str | None) -> SourceOptions:
         """Returns the same source with other options, by documented name; None removes an option."""
@@ -444,15 +469,6 @@ def _would_read(path: str, directory: str) -> bool:
         return Path(local_path(path)).resolve() == home
     parts = str(Path(pattern).absolute())
     return any(fnmatchcase(str(each), parts) for each in (home, home / "1.xml"))
-
-
-def structure_of_many() -> UsageError:
-    """Builds the error for a source of many documents with promises by their structure."""
-    return UsageError(
-        "another document may repeat what one document closes: uniqueIds and sectionEnds require a single document",
-        hint="documents 'merge' reads those that are there when the query begins, each as an input, and closes what all"
-        " of them close; documents that come later need punctuations of their own",
-    )
 
 
 _NEEDED = {

@@ -59,6 +59,9 @@ class TextColumn:
             if name in named:
                 raise UsageError(f"a column of XML texts has no option {name}", hint=instead)
         options = SourceOptions.parse({**named, "path": f"column {column}", "documents": "one"})
+        if document := next((path for path in options.paths if path.function == "document"), None):
+            what = f"a column of XML texts has no documents, and so no path {document}"
+            raise UsageError(what, hint="keep a column of the frame, as keep 'partition, offset'")
         taken = {name.lower() for name in options.schema.names}
         for name in keep:
             if name.lower() in taken:

@@ -56,6 +56,7 @@ class Findings(Record):
         bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
         ended: The number of those that arrived after the bound was closed.
         aside: The number of diverted items, by kind.
+        short: Sentences on groups that were closed before all their tuples had come.
     """
 
     bytes: int = 0
@@ -71,6 +72,7 @@ class Findings(Record):
     bounds: Mapping[str, int] = field(default_factory=Counter)
     ended: Mapping[str, int] = field(default_factory=Counter)
     aside: Mapping[str, int] = field(default_factory=Counter)
+    short: NameSet = frozenset()
 
     def __add__(self, other: Findings) -> Findings:
         """Adds the findings of two parts."""

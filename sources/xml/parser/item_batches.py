@@ -24,6 +24,7 @@ from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.arrow_text import (
     dereferenced,
     has_blank_ends,
@@ -293,6 +294,7 @@ class ItemBatches:
 
     Attributes:
         read: The attributes whose values are read.
+        closes_with_document: Whether the end of a document closes something.
         looked_at: The attributes whose texts are needed, these and others that may be malformed: the types of their
             texts by index.
         tuple_schema: The schema of a batch of tuples: the requested attributes, then `_position`.
@@ -314,7 +316,10 @@ class ItemBatches:
             index: text_type(options.schema[index].domain, options.structures[index])
             for index in (*self._wanted, *self._unread)
         }
+        of = [options.paths[index] for index in self.looked_at]
+        self._of_document = {place: path for place, path in enumerate(of) if path.function == "document"}
         self._structural = StructuralPunctuations(options) if options.structural else None
+        self.closes_with_document = bool(options.structural.documents)
         self.tuple_schema = pa.schema(
             [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=False)]
             + [pa.field(POSITION, pa.int64(), nullable=False)]
@@ -323,18 +328,29 @@ class ItemBatches:
             [pa.field(POSITION, pa.int64(), nullable=False)] + [pa.field(name, pa.string()) for name in self._names]
         )
 
-    def values(self, texts: ItemTexts) -> TypedColumns:
-        """Converts the texts of tuples to values; the texts are those of the attributes in `looked_at`."""
+    def values(self, texts: ItemTexts, documents: Sequence[Document], of: Offsets | None = None) -> TypedColumns:
+        """Converts the texts of tuples to values; the texts are those of the attributes in `looked_at`.
+
+        Args:
+            texts: The texts of the tuples.
+            documents: The documents of the tuples.
+            of: The index of each tuple's document; None if there is one.
+        """
+        found = list(texts.columns)
+        for place, path in self._of_document.items():
+            names = [path.of_document(document.where) for document in documents]
+            one, many = names[0], pa.array(names, pa.string())
+            found[place] = repeated(one, len(texts)) if of is None else reordered(many, of)
         columns: list[pa.Array[Any]] = []
         had: list[str] = []
         flaws: list[tuple[int, Mapping[int, str]]] = []
-        for index, column, each in zip(self._wanted, self._columns, texts.columns, strict=False):
+        for index, column, each in zip(self._wanted, self._columns, found, strict=False):
             values, reasons = column.read(each)
             columns.append(values)
             flaws.append((index, reasons))
             if each.null_count < len(each):
                 had.append(self._names[index])
-        for (index, column), each in zip(self._unread.items(), texts.columns[len(columns) :], strict=True):
+        for (index, column), each in zip(self._unread.items(), found[len(columns) :], strict=True):
             flaws.append((index, column.flaws(each)))
         first: dict[int, str] = {}
         for _, reasons in sorted(flaws, key=itemgetter(0)):
@@ -370,6 +386,13 @@ class ItemBatches:
             punctuations = self._with(punctuations, positions.implied, implied)
         length = items.count + len(implied)
         return Parsed(batch, punctuations, malformed, items.void, values.had, length, starts, text)
+
+    def ended(self, document: Document, at: int) -> Parsed:
+        """Builds a piece with what the end of a document closes, from a position on."""
+        implied = self._structural.of_document(document) if self._structural is not None else []
+        nothing = self.nothing()
+        punctuations = self._with(nothing.punctuations, range(at, at + len(implied)), implied) if implied else None
+        return replace(nothing, punctuations=punctuations or nothing.punctuations, length=len(implied))
 
     def nothing(self, closed_at: int | None = None, flaw: Malformed | None = None) -> Parsed:
         """Builds a piece without tuples; with a punctuation of wildcards at a position, or a malformed item."""

@@ -270,7 +270,7 @@ class ItemParser:
 
     def typed(self, items: Items, at: int, text: LocatedText) -> Parsed:
         """Builds the record batches of a text's items, the first at position `at`."""
-        values = self.batches.values(items.tuples)
+        values = self.batches.values(items.tuples, [text.document])
         if any(items.tuples.start[row] == UNKNOWN_START for row in values.reasons):
             return self.typed(self._by_fragment(text), at, text)
         return self.batches.parsed(items, values, at, text)

@@ -18,6 +18,7 @@ from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.formats import patterns_of
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from xmlstream.sources.xml.splits.split_points import ElementNames, Fragment, fragments
@@ -120,25 +121,44 @@ def error_of(bad: DeadLetter) -> MalformedInput:
 
 
 def mend(kind: str, reason: str, document: str) -> str | None:
-    """Returns a hint how reading can continue; None for a document that is not well-formed and has ended.
+    """Returns a hint how reading can continue; None for a document that has ended, and has a flaw of its own.
 
     >>> mend("tuple", "temp: 'n/a' is not a valid DOUBLE", "in.xml")
     "fix the source, divert such items with the option mode 'PERMISSIVE', or declare nullValue 'n/a' if that means null"
+    >>> mend("tuple", "day: '20.11.2026' is not a valid DATE (2003-05-15)", "in.xml").rpartition(", or ")[2]
+    "declare dateFormat 'dd.MM.yyyy'"
     """
     if kind == "document":
-        if not reason.startswith("Premature end"):
-            return None
-        return _CUT_OFF if is_object_url(document) else _GROWING
-    text = _WORD.search(reason)
-    return (
-        f"{_MENDS[0]}, {_MENDS[1]}, or declare nullValue '{text[1]}' if that means null"
-        if text
-        else ", or ".join(_MENDS)
-    )
+        if reason.startswith("Premature end"):
+            return _CUT_OFF if is_object_url(document) else _GROWING
+        return next((hint for flaw, hint in _FLAWS.items() if re.match(flaw, reason)), None)
+    return ", or ".join(_MENDS) if (more := _declaration(reason)) is None else f"{', '.join(_MENDS)}, or {more}"
 
+
+_FLAWS = {
+    "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
+    "StartTag: invalid element name": "XML writes a < of the text as &lt;",
+    "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
+    "Extra content": "a document has one root; receive - --into DIR --row-tag TAG makes documents of rows without",
+}
+"""Hints, by how the reasons of flaws begin."""
 
 _WORD = re.compile(r": '([^'\d]{1,20})' is not a valid [A-Z]")
 """A short text without digits in the place of a value, which may mean null."""
+
+_TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
+
+
+def _declaration(reason: str) -> str | None:
+    """Returns what to declare so that a text is a value; None if that is not known."""
+    if word := _WORD.search(reason):
+        return f"declare nullValue '{word[1]}' if that means null"
+    if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
+        option = "dateFormat" if time[2] == "DATE" else "timestampFormat"
+        written = [f'"{each}"' if "'" in each else f"'{each}'" for each in patterns]
+        cut = ", which cuts them off" if time[2] is None else ""
+        return f"declare {option} {' or '.join(written)}{cut}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

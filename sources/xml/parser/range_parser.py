@@ -146,6 +146,9 @@ class RangeParser:
             malformed = [Malformed(place, range_.document, flaw.offset, "document", flaw.reason, None) for place in at]
             yield [stream.batches.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
             return
+        closes = any(stream.batches.closes_with_document for stream in self.streams)
+        if closes and range_.ends == "root" and not range_.close:
+            yield [s.batches.ended(range_.document, place) for s, place in zip(self.streams, at, strict=True)]
         if range_.close:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
@@ -199,7 +202,8 @@ class RangeParser:
             return []
         (items,) = found
         batches = self.streams[0].batches
-        values = batches.values(items.tuples)
+        of = np.maximum(small.at(items.tuples.start), 0)  # without a start it is not used
+        values = batches.values(items.tuples, [range_.document for range_ in small.ranges], of)
         if values.reasons:
             starts = items.tuples.start[list(values.reasons)]
             return [] if (starts < 0).any() else sorted(set(small.at(starts).tolist()))

@@ -20,6 +20,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, Pattern, patterns
 from xmlstream.punct_ns.value_set import ValueSet
+from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.options.leaf_paths import LeafPath
 from xmlstream.sources.xml.options.source import SectionEnd, SourceOptions
@@ -163,8 +164,9 @@ class StructuralPunctuations:
     """Derives the implied punctuations of one source."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self._schema, self._promises = options.schema, options.structural
-        closed = {place for end in options.structural.sections for place in end.attributes}
+        self._schema, self._promises, self._paths = options.schema, options.structural, options.paths
+        ends = (*options.structural.sections, *options.structural.documents)
+        closed = {place for end in ends for place in end.attributes}
         self._columns = {place: ColumnReader.of(options, place) for place in sorted(closed)}
 
     def of(
@@ -190,6 +192,15 @@ class StructuralPunctuations:
         # An absent value is read as null, and so is an invalid one; only the absent one closes null.
         implied += [one for end in ended if len(end.attributes) != 1 or end.texts == (None,) for one in self._each(end)]
         return sorted(implied, key=lambda one: one.after)
+
+    def of_document(self, document: Document) -> list[ImpliedPunctuation]:
+        """Returns what the end of a document closes: nothing where its path or URL lacks a value, or it is invalid."""
+        found: list[ImpliedPunctuation] = []
+        for end in self._promises.documents:
+            texts = tuple(self._paths[place].of_document(document.where) for place in end.attributes)
+            if None not in texts:
+                found += self._each(ClosedSection(0, end.attributes, texts))
+        return found
 
     def _each(self, end: ClosedSection) -> Iterator[ImpliedPunctuation]:
         """Yields what one end closes; nothing if a value is invalid."""

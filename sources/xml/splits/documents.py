@@ -25,7 +25,7 @@ import pyarrow as pa
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
 from xmlstream.sources.places import Document, DocumentStatus, is_glob, place_of
-from xmlstream.sources.xml.options.source import SourceOptions, structure_of_many
+from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments, Row
 
@@ -191,8 +191,8 @@ class Documents:
         if options.is_merged:
             what = f"documents 'merge' of {options.where} needs a query; this command reads one stream"
             raise UsageError(what, hint="read it with `xmlstream run`")
-        if options.structural and not self.single:
-            raise structure_of_many()
+        if not self.single:
+            options.require_more()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
         self.known: Tail[Document] = Tail([Document.at(options.path)] if self.single else [])
@@ -354,6 +354,29 @@ class Documents:
 
 _FIRST = "first"
 """In the first line of a log that was written anew: the number of the document of the next line."""
+
+
+def missing(options: SourceOptions, directory: str, before: int) -> int:
+    """The number of the documents before a number, as the log of another query has them, that are not there now.
+
+    Args:
+        options: A source at the path of the documents.
+        directory: The directory of the other query's log; nothing in it changes.
+        before: The number of the first document that the other query has not read.
+    """
+    there = Documents(options, log=False)
+    if there.single:
+        return 0
+    with contextlib.suppress(InputError):  # there is nothing at the path
+        there.find()
+    lines = DocumentLog(directory, DOCUMENT_LOG).read()
+    first = int(lines.pop(0)[_FIRST]) if lines and _FIRST in lines[0] else 0
+    present = {one.key for one in there.known}
+    named = {line["path"] for line in lines[: before - first]}
+    # Of documents whose names the log has forgotten, what is present is known by the hash of its name.
+    read, others = ReadDocuments(DocumentLog(directory, READ_LOG)), sorted(present - named)
+    read.begin_listing()
+    return len(named - present) + max(0, first - (len(others) - len(read.unread(others))))
 
 
 @cache

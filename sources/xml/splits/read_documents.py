@@ -159,7 +159,7 @@ checksums of its fingerprint; since when it is missing in listings, in seconds s
 Rows have a multiple of three bytes, so that their texts in base64 can be put one behind another.
 """
 
-_UNKNOWN, _FORGOTTEN = -1, -2
+UNKNOWN, _FORGOTTEN = -1, -2
 """In place of the size: what was read is not compared; the document is forgotten."""
 
 _RECENT = 1 << 12
@@ -287,7 +287,7 @@ class ReadDocuments:
         """Whether a document that was read was not replaced since then; so too if it is gone."""
         row = self._of(name_hash(document.key))
         try:
-            if row is None or row[2] == _UNKNOWN or row[1] == _status_hash(document.status()):
+            if row is None or row[2] == UNKNOWN or row[1] == _status_hash(document.status()):
                 return True
             return replacement(document, row[2], _print(row)) is None
         except FileNotFoundError:
@@ -296,7 +296,7 @@ class ReadDocuments:
     def look(self, document: Document, status: DocumentStatus) -> bool:
         """Compares a present document's status with the one that was read; returns whether it was read."""
         row = self._of(name_hash(document.key))
-        if row is not None and row[2] != _UNKNOWN and row[1] != _status_hash(status):
+        if row is not None and row[2] != UNKNOWN and row[1] != _status_hash(status):
             self._changed[document.key] = document, status
         return row is not None
 
@@ -361,6 +361,11 @@ def _line(rows: NDArray[Any]) -> dict[str, str]:
     return {"read": base64.b64encode(rows.tobytes()).decode()}
 
 
+def packed_line(read: Iterable[tuple[str, DocumentStatus | None, int, str]]) -> dict[str, str]:
+    """The line of a log for documents that were read: their keys, statuses, sizes and fingerprints."""
+    return _line(np.array([_row(*each) for each in read], ROW))
+
+
 def _print(row: Row) -> str:
     return f"-{row[3]:08x}-{row[4]:08x}"
 
@@ -384,7 +389,7 @@ def _as_read(document: Document, size: int | None) -> Row:
             return _row(document.key, status._replace(size=size), size, print_)
     except FileNotFoundError:
         pass
-    return _row(document.key, None, _UNKNOWN)
+    return _row(document.key, None, UNKNOWN)
 
 
 _MOST_BEHIND = 1 << 20

@@ -16,7 +16,7 @@ from tests.samples.strategies import SMALL, SmallSchema, small_punctuations, sma
 from xmlstream.operators.state import closed_set
 from xmlstream.operators.state.closed_set import ConstantRuns, SourceClosedSet
 from xmlstream.operators.state.expiring_set import Entry
-from xmlstream.operators.state.state_schema import STATE_FORMAT
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -170,12 +170,12 @@ def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
 
 
 def test_a_run_on_disk_is_what_the_format_of_state_says(tmp_path: Path) -> None:
-    """Who changes what a run holds changes `STATE_FORMAT`: older ones are refused."""
+    """Who changes what a run holds changes `CHECKPOINT_FORMAT`: older ones are refused."""
     runs = ConstantRuns(store_in(tmp_path))
     runs.add(["u2", "u1"])
     (segment,) = runs.record().segments
     with pa.ipc.open_file(str(tmp_path / segment.name)) as file:
-        assert (STATE_FORMAT, file.read_all().to_pydict()) == (4, {"value": ["u1", "u2"]})
+        assert (CHECKPOINT_FORMAT, file.read_all().to_pydict()) == (4, {"value": ["u1", "u2"]})
 
 
 def test_a_run_that_is_not_as_it_was_written_is_damage(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from xmlstream.operators.merge import Merge
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
+from xmlstream.operators.state.state_schema import OperatorRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.schema import Schema
 
@@ -34,7 +35,7 @@ def taken_up(record: OperatorRecord, operator: Any, *inputs: Schema) -> Operator
 
 def test_a_record_names_all_that_is_declared_used_or_not() -> None:
     record = recorded(Difference(NUMBER), NUMBER, NUMBER)
-    assert record.format == STATE_FORMAT
+    assert record.format == CHECKPOINT_FORMAT
     assert set(record.kept) == {"undecided", "second", "emitted"}
     assert set(record.sets) == {"input-0", "input-1", "common", "sent", "waiting-0"}
     taken_up(record, Difference(NUMBER), NUMBER, NUMBER)
@@ -70,8 +71,8 @@ def test_a_note_that_nothing_declares_is_refused() -> None:
 
 def test_a_record_of_another_format_or_of_none_is_refused() -> None:
     operator = Merge(NUMBER)
-    for other in (STATE_FORMAT - 1, STATE_FORMAT + 1, None):
-        said = f"has format {other}, and this version of xmlstream reads {STATE_FORMAT}"
+    for other in (CHECKPOINT_FORMAT - 1, CHECKPOINT_FORMAT + 1, None):
+        said = f"has format {other}, and this version of xmlstream reads {CHECKPOINT_FORMAT}"
         with pytest.raises(StateError, match=said) as told:
             taken_up(replace(recorded(operator, NUMBER), format=other), operator, NUMBER)
         assert "the version that wrote it" in (told.value.hint or "")

@@ -29,6 +29,7 @@ ALLOWED: Mapping[str, str] = {
     "sources/places.py": "opens input documents",
     "sources/xml/slices/sources_reader.py": "cleanSource removes or archives input documents",
     "xmlstream/cli/concatenation.py": "reads published documents for standard output",
+    "xmlstream/sink/closings.py": "reads the punctuations of published documents",
     "xmlstream/cli/manual.py": "pages of the documentation as HTML, and example files, where the user says",
     "xmlstream/cli/prepare.py": "archives of classes that Java starts from",
     "xmlstream/cli/processor_time.py": "a report between two processes of `prepare`",

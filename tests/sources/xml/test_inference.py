@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
+from sqlglot.dialects.spark import Spark
 
 import xmlstream as xs
 from tests.documentation.pages import ROOT, section
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import NAME
-from xmlstream.sources.xml.inference.proposal import Proposal, proposal
+from xmlstream.sources.xml.inference.proposal import Proposal, _in_sql, proposal
 from xmlstream.sources.xml.parser.range_parser import WholeReading
 from xmlstream.sql import script
 
@@ -180,12 +181,18 @@ def inferred(path: Path, body: str, row_tag: str | None = None, **given: str) ->
         (["<phone>4930123456</phone>"] * 2, "`phone` STRING", {}),
         (["<postcode>10117</postcode>", "<postcode>00123</postcode>"], "`postcode` STRING", {}),
         (["<PostalZone>10117</PostalZone>"] * 2, "`PostalZone` STRING", {}),
+        (["<id>12345678901234567890</id>", "<id>7</id>"], "`id` STRING", {}),
+        (["<a>1234567890123456.5</a>", "<a>7</a>"], "`a` DOUBLE", {}),
         (["<a>true</a>", "<a>false</a>"], "`a` BOOLEAN", {}),
         (["<a>true</a>", "<a>1</a>"], "`a` STRING", {}),
         (["<a>2024-01-01</a>", "<a>2024-01-01T10:00:00Z</a>"], "`a` TIMESTAMP", {}),
         (["<a>2024-01-01</a>", "<a> </a>"], "`a` DATE", {}),
         (["<a>Tue, 03 Jun 2003 09:39:21 GMT</a>", "<a/>"], "`a` TIMESTAMP", {}),
         (["<a>Tue, 3 Jun 2003 09:39:21 EST</a>", "<a>Tue, 03 Jun 2003 09:39:21 +0200</a>"], "`a` TIMESTAMP", {}),
+        (["<a>20.11.2026</a>", "<a/>"], "`a` DATE", {}),
+        (["<a>05/07/2026</a>", "<a>06/07/2026</a>"], "`a` STRING", {}),
+        (["<a>05/17/2026 10:00:00</a>", "<a>06/07/2026 10:00:00</a>"], "`a` TIMESTAMP", {}),
+        (["<a>2026-11-20T08:00:00.1234567Z</a>"] * 2, "`a` TIMESTAMP", {}),
         (["<a>Tue, 33 Jun 2003 09:39:21 EST</a>"] * 2, "`a` STRING", {}),
         (["<a>1</a><a>2</a>", "<a>3</a>"], "`a` ARRAY<BIGINT>", {}),
         (["<b><c>1</c></b><b/>", ""], "`c` ARRAY<BIGINT>", {"path.c": "b/c"}),
@@ -231,6 +238,62 @@ def test_what_would_be_true_is_a_guess(path: Path) -> None:
     assert len(read_by(taken, "row")) == 6
 
 
+@pytest.mark.parametrize(
+    ("minutes", "rule"),
+    [
+        ((0, 1, 1, 5), "order of at"),
+        ((0, 9, 5, 20, 30), "order of at, slack 240s"),
+        ((0, 9, 5, 4, 30), None),
+        ((0, 9, 1, 10, 11), None),
+        ((3, 3, 3), None),
+    ],
+)
+def test_a_time_that_seldom_falls_has_the_slack_that_was_seen(
+    path: Path, minutes: tuple[int, ...], rule: str | None
+) -> None:
+    found = inferred(path, "".join(f"<row><at>2026-01-01T10:{minute:02}:00</at></row>" for minute in minutes))
+    assert next((each.value for each in found.guesses if each.option == "punctuate"), None) == rule
+
+
+def test_keywords_as_names_are_read_by_the_statement(path: Path) -> None:
+    words = {phrase.split()[0].lower() for phrase in Spark.Tokenizer.KEYWORDS}
+    found = inferred(path, "<row><x><leaf>2</leaf></x></row>" * 3).create_table()
+    for word in filter(str.isidentifier, words):
+        named = found.replace("TABLE row", f"TABLE {_in_sql(word)}").replace("`leaf`", f"`{word}`")
+        named = named.replace("path.leaf", f"path.{_in_sql(word)}")
+        (source,) = script.read(f"{named}\nSELECT * FROM `{word}`;").sources
+        assert source.options.schema.names == (word,)
+    for word in ("when", "select", "group"):
+        path.write_text(f"<r>{f'<{word}><b>3</b></{word}>' * 3}</r>", encoding="utf-8")
+        assert [row["b"] for row in read_by(proposal(str(path)).create_table(), word)] == [3] * 3
+
+
+def test_each_row_of_a_growing_document_comes_before_its_root_ends(path: Path) -> None:
+    found = inferred(path, "<head><by>A</by></head>" + "<day d='1'><row><a>1</a></row><row><a>2</a></row></day>" * 2)
+    assert "unitTag" not in found.options
+    more = path.with_name("more")
+    more.mkdir()
+    for name in "ab":
+        (more / f"{name}.xml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert "unitTag" not in proposal(str(more)).options
+
+
+def test_a_statement_says_what_each_row_has_what_was_seen_once_and_what_is_joined(path: Path) -> None:
+    xsi = "http://www.w3.org/2001/XMLSchema-instance"
+    rows = "<row xmlns:xsi='{}' xsi:type='{}'><n>{}</n><t>a <b>c</b></t>{}</row>"
+    rest = (("", "S", 1), ("<only>1</only>", "R", 2), ("<some>1</some>", "R", 3), ("<some>1</some>", "S", 4))
+    found = inferred(path, "".join(rows.format(xsi, kind, n, more) for more, kind, n in rest), "row")
+    assert found.create_table().split("\n")[2:7] == [
+        "  `_xsi_type` STRING NOT NULL,",
+        "  `n` BIGINT NOT NULL,",
+        "  `t` STRING NOT NULL,  -- all text in the element, that of elements in it, too",
+        "  `only` BIGINT,  -- seen once",
+        "  `some` BIGINT",
+    ]
+    assert [row["_xsi_type"] for row in tuples(found)] == ["S", "R", "R", "S"]
+    assert found.schema.startswith("`_xsi_type` STRING, "), "a later document may lack it"
+
+
 def test_punctuations_are_read_as_promises_and_are_no_rows(path: Path) -> None:
     found = inferred(path, "".join(f"<row><h>{n}</h></row><p:row><h>{n}</h></p:row>" for n in range(4)))
     assert found.rows == 4
@@ -261,6 +324,56 @@ def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
         inferred(path, "<row><a>1</a></row>" * 2, "q:row")
     with pytest.raises(UsageError, match="did you mean nullValue"):
         inferred(path, "<row/>", None, nulValue="x")
+
+
+BROKEN = {
+    "<r><row><a>x & y</a></row></r>": "XML writes a & of the text as &amp;",
+    "<r><row><a>AT&T</a></row></r>": "XML writes a & of the text as &amp;",
+    "<r><row><a>1 < 2</a></row></r>": "XML writes a < of the text as &lt;",
+    "<r><row><a>M\xfcller</a></row></r>": "what is not in UTF-8 has an encoding: option encoding",
+    "<row><a>1</a></row><row><a>2</a></row>": "a document has one root; receive - --into DIR --row-tag TAG makes",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_broken_gets_a_cure_whoever_reads_it(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as inferring:
+        proposal(str(path))
+    source = script.read(
+        f"CREATE TABLE row (a STRING) USING punctuated_xml OPTIONS (path '{path}', rowTag 'row');SELECT * FROM row;"
+    )
+    (options,) = (each.options for each in source.sources)
+    with pytest.raises(InputError) as reading:
+        list(WholeReading(options).pieces())
+    for raised in (inferring, reading):
+        assert str(raised.value.hint).startswith(BROKEN[text])
+
+
+def test_the_encoding_that_the_hint_names_reads_it(path: Path) -> None:
+    path.write_bytes("<r><row><a>M\xfcller</a></row></r>".encode("latin-1"))
+    assert tuples(proposal(str(path), "row", {"encoding": "ISO-8859-1"}))[0]["a"] == "M\xfcller"
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("DATE", "20.11.2026", "2026-11-20"),
+        ("TIMESTAMP", "20.11.2026 08:05", "2026-11-20T08:05:00"),
+        ("TIMESTAMP", "2026-11-20T08:00:00.1234567Z", "2026-11-20T08:00:00.123456"),
+        ("TIMESTAMP", "2026-11-20T08:00:00.123456789", "2026-11-20T08:00:00.123456"),
+    ],
+)
+def test_the_format_that_the_hint_names_reads_the_text(path: Path, type_: str, text: str, value: str) -> None:
+    path.write_text(f"<r><row><a>{text}</a></row></r>", encoding="utf-8")
+    declared = "CREATE TABLE row (a {}) USING punctuated_xml OPTIONS (path '{}', rowTag 'row'{});"
+    (source,) = script.read(declared.format(type_, path, "") + "SELECT * FROM row;").sources
+    with pytest.raises(InputError) as raised:
+        list(WholeReading(source.options).pieces())
+    hint = re.search(r"declare (\w+) (['\"].*['\"])", str(raised.value.hint))
+    assert hint is not None
+    (row,) = read_by(declared.format(type_, path, f", {hint[1]} {hint[2]}"), "row")
+    assert row["a"].isoformat().removesuffix("+00:00") == value  # type: ignore[attr-defined]
 
 
 def test_a_part_of_a_document_is_enough(path: Path) -> None:

@@ -42,6 +42,23 @@ def test_the_contents_follow_each_other_in_one_root(
     assert text == f"{HEAD}{''.join(CONTENTS)}</rows>\n".replace("\n\n", "\n")
 
 
+def test_an_output_is_printed_as_it_stood_after_a_slice(tmp_path: Path) -> None:
+    contents = [f"<row><a>{number}</a></row>\n" for number in range(4)]
+    write(tmp_path, contents)
+    (tmp_path / "slice-000000002.xml").unlink()  # a slice with nothing to write
+    (tmp_path / "slice-000000003-00001.xml").write_text(f"{HEAD}<row><a>part</a></row></rows>")
+    text = (tmp_path / "slice-000000003.xml").read_text()
+    (tmp_path / "slice-000000003.xml").write_text(text.replace('punct="urn:p"', 'punct="urn:p" exact="false"'))
+    for number, there in ((0, 1), (1, 2), (2, 2), (3, 4)):
+        out = io.BytesIO()
+        concatenate(tmp_path, out, as_of=number)
+        root = etree.fromstring(out.getvalue())
+        assert (len(root), root.get("exact")) == (there, "false" if number == 3 else None)
+    for number in (4, -1):
+        with pytest.raises(UsageError, match=f"has no slice {number}: its last one is 3"):
+            concatenate(tmp_path, io.BytesIO(), as_of=number)
+
+
 def test_an_output_without_documents_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no document in"):
         collect(tmp_path)

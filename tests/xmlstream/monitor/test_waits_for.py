@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from tests.xmlstream.monitor.test_page import wait_for
+from tests.xmlstream.monitor.test_page import seen, wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
+from xmlstream.diagnosis import so_far
 from xmlstream.monitor import run_view
 from xmlstream.monitor.recorded import recorded_view
 from xmlstream.operators.storage.locks import DirectoryLocks, is_locked
@@ -28,7 +29,7 @@ from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from xmlstream.session.engines import InProcessSession
 
@@ -264,3 +265,67 @@ def test_a_run_that_takes_a_directory_waits_for_a_page_that_looks_whether_it_is_
     assert is_locked(tmp_path)
     locks.release()
     assert not is_locked(tmp_path)
+
+
+def look_at(page: Page, section: str) -> None:
+    page.evaluate(f"document.getElementById('{section}').scrollIntoView({{ behavior: 'instant' }})")
+
+
+def test_answers_so_far_are_on_the_page_while_somebody_looks_at_them(
+    browser: Browser, in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[object] = []
+    beside = so_far.computed_beside
+
+    def counted(checkpoint: Any) -> Any:
+        computed.append(checkpoint)
+        return beside(checkpoint)
+
+    monkeypatch.setattr(run_view, "computed_beside", counted)
+    monkeypatch.setattr(run_view, "SO_FAR_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(run_view, "SO_FAR_PAUSES", 0)
+    inputs = Inputs(tmp_path)
+    inputs.send(0, 2, *INPUTS)
+    inputs.send(3, 4, "in1", "in2", "in3")
+    with (
+        running(in_process, inputs, *QUERIES) as (handle, asks),
+        seen(browser, SimpleNamespace(where=handle.monitor), wide=380) as page,  # type: ignore[arg-type]
+    ):
+        look_at(page, "so-far")
+        wait_for(page, "#provisional .result", "from 2 open groups of group_by")
+        look_at(page, "noticed")
+        assert page.evaluate("document.getElementById('so-far').getBoundingClientRect().bottom") < 0
+        before = len(computed)
+        inputs.send(5, 5, "in1", "in2", "in3")
+        handle.processAllAvailable()
+        wait_for(page, "#pulse", f"slice {handle.lastProgress['batchId']} took")
+        assert len(computed) == before
+        look_at(page, "so-far")
+        wait_for(page, "#provisional .result", "from 3 open groups of group_by")
+        wait_for(page, "#provisional .result", "from 15 undecided tuples of the left side of join")
+        assert page.locator("#provisional .result").nth(2).locator("tr").count() == 0
+        rows = (
+            page.locator("#provisional .result")
+            .first.locator("tr")
+            .evaluate_all("all => all.map(one => one.innerText)")
+        )
+        assert [row.split() for row in rows] == [["hour", "x"], ["3", "4.0"], ["4", "4.0"], ["5", "4.0"]]
+        assert page.evaluate("document.documentElement.scrollWidth") == 380
+        # Nothing has come since: nothing is computed again.
+        before = len(computed)
+        assert asks("so-far.json") == asks("so-far.json")
+        assert len(computed) == before
+
+
+def test_where_they_are_not_computed_for_the_page_it_names_the_command(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = Inputs(tmp_path)
+    inputs.send(0, 2, *INPUTS)
+    with running(in_process, inputs, "a") as (_, asks):
+        monkeypatch.setattr(run_view, "MOST_KEPT", -1)
+        assert asks("so-far.json")["what"] == "0 tuples are kept: xmlstream so-far prints them from the checkpoint"
+    with running(in_process, inputs, "a") as (_, asks):
+        monkeypatch.setattr(run_view, "MOST_KEPT", 1000)
+        monkeypatch.setattr(so_far, "find_spec", lambda name: None)
+        assert asks("so-far.json")["what"].startswith("Spark is needed to compute them: ")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.documentation.pages import ROOT
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.roster import ByRoster
@@ -41,6 +42,7 @@ def test_values_of_parameters_keep_their_types() -> None:
         ByRoster("n", "d", (date(2003, 5, 15),)),
         ByRoster("n", "ts", (datetime(2003, 5, 15, tzinfo=UTC),)),
         ByPredicate("s = 'x'", ("s",)),
+        ByCount("s", 3, "d is not null"),
         ByPredicate(None, ("s",), timedelta(minutes=2), "ts"),
     ]
     root = scan

@@ -70,8 +70,6 @@ def test_directories_that_are_merged_are_inputs_to_which_documents_may_come(tmp_
         (str(tmp_path / name), "sequence") for name in ("s1", "s2")
     ]
     assert {below.label for below in merged.inputs} == {"t-s1", "t-s2"}
-    with pytest.raises(UsageError, match="another document may repeat what one document closes"):
-        scan("t", given | {"uniqueIds": "a"}, "a INT")
 
 
 @pytest.mark.spark

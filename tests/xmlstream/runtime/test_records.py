@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
-from xmlstream.operators.storage.records import DeadLetter, LogRecord, PartRecord, SegmentRecord
+from xmlstream.operators.state.state_schema import OperatorRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, DeadLetter, LogRecord, PartRecord, SegmentRecord
 from xmlstream.runtime.checkpoint import Commit, Remote
 from xmlstream.runtime.metrics import Activity, OperatorReport, SliceReport
 from xmlstream.runtime.silent_schemes import Silence, SourceRecord
@@ -21,7 +21,9 @@ from xmlstream.sources.xml.options.source import SourceOptions
 NOW = datetime(2026, 1, 1, 12, 30, 0, 7, tzinfo=UTC)
 REMOVED = SegmentRecord("r.parquet", 1, "{}", "9-a")
 LOG = LogRecord(3, (PartRecord("s.parquet", 4, "{}", "7-b", (REMOVED,), 1),), ("<1>",), (2, 5))
-STATE = OperatorRecord(STATE_FORMAT, {"sent": ["<1>", ["<2>", {"for": "PT1H"}]]}, {"groups": LOG}, {"at": [1, None]})
+STATE = OperatorRecord(
+    CHECKPOINT_FORMAT, {"sent": ["<1>", ["<2>", {"for": "PT1H"}]]}, {"groups": LOG}, {"at": [1, None]}
+)
 SEEN = SourceRecord(bytes=9, read=frozenset("ab"), said=Counter(a=2), silences={"a": Silence(NOW, 3, since=NOW)})
 COMMIT = Commit(
     7,

@@ -106,7 +106,7 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
 @pytest.mark.parametrize(
     ("semantics", "what"),
     [
-        ("spark, size 5, slide 1, of time", "there is no profile spark"),
+        ("spark, size 5, slide 1, of time", "there is no engine spark"),
         ("stream, size 5, of time", "lacks slide"),
         ("stream, size x, slide 1, of time", "whole numbers above 0"),
         ("stream, size 5 seconds, slide 1, of time", "whole numbers above 0"),

@@ -65,7 +65,7 @@ def test_without_java_one_line_names_the_command_and_the_engine_without_java(
         require_java()
     assert raised.value.hint == (
         "Spark needs Java 17 or newer: sudo dnf install java-21-openjdk-headless, or set JAVA_HOME; without Java, "
-        "use --engine duckdb" + ("" if installed else " (pip install 'punctuated-streams[duckdb]')")
+        "use --engine duckdb" + ("" if installed else " (pip install 'duckdb<2,>=1.4')")
     )
 
 

@@ -1,4 +1,4 @@
-"""A part of the suite that computes in process, where PySpark is not installed: nothing on that way asks for it."""
+"""An environment in which PySpark is not installed: what computes in process needs none, and all else names it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
 
 from tests.documentation.pages import ROOT
 
@@ -22,17 +26,43 @@ PARTS = (
 )
 
 
-def test_in_process_nothing_asks_for_pyspark() -> None:
-    options = ("-q", "-p", "no:cacheprovider", "-p", "tests.harness.without_pyspark", "-m", "not spark")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *PARTS],
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All packages of this environment but PySpark."""
+    there = tmp_path_factory.mktemp("packages")
+    for each in Path(sysconfig.get_path("purelib")).iterdir():
+        if not each.name.startswith(("pyspark", "py4j")):
+            (there / each.name).symlink_to(each)
+    return there
+
+
+def python(packages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python with these packages alone."""
+    # By night, too, this is a look at a few of the tests.
+    environment = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_PROFILE"}
+    return subprocess.run(
+        [sys.executable, "-S", *arguments],
         cwd=ROOT,
-        # By night, too, this is a look at a few of them.
-        env={name: value for name, value in os.environ.items() if name != "HYPOTHESIS_PROFILE"},
+        env={**environment, "PYTHONPATH": f"{ROOT}{os.pathsep}{packages}"},
         capture_output=True,
         text=True,
         check=False,
         timeout=900,
     )
+
+
+def test_in_process_nothing_asks_for_pyspark(packages: Path) -> None:
+    done = python(packages, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark", *PARTS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) > 100
+
+
+def test_without_it_a_run_names_both_ways_on(packages: Path, tmp_path: Path) -> None:
+    query = ("run", "data/warehouse.sql", "-D", "SENSORS=data", "-o", str(tmp_path / "out"))
+    refused = python(packages, "-m", "xmlstream", *query)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-2:] == [
+        "Spark is not installed",
+        "  Hint: pip install 'pyspark<4.4,>=4.1'; without it, use --engine duckdb",
+    ]
+    assert python(packages, "-m", "xmlstream", *query, "--engine", "duckdb").returncode == 0

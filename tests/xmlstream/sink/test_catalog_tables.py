@@ -117,11 +117,15 @@ def test_an_iceberg_table_that_has_the_slice_gets_it_no_second_time(tmp_path: Pa
             loader.prepare()
             marks = []
             for number in (4, 5):
-                staged = mock.MagicMock(number=number)
+                staged = mock.MagicMock(number=number, marks={"xmlstream.closed": "[]"})
                 loader.load(staged)
                 marks += [call.kwargs for call in staged.frame().writeTo("lake.db.t").options.call_args_list]
             assert marks == [
-                {"snapshot-property.xmlstream.query": "q7", "snapshot-property.xmlstream.slice": str(number)}
+                {
+                    "snapshot-property.xmlstream.query": "q7",
+                    "snapshot-property.xmlstream.slice": str(number),
+                    "snapshot-property.xmlstream.closed": "[]",
+                }
                 for number in appended
             ]
     assert mock.call("lake.db.t.snapshots") in spark.table.call_args_list

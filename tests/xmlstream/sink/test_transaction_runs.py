@@ -20,7 +20,7 @@ import xmlstream as xs
 from tests.harness.postgres import postgres
 from tests.xmlstream.sink.killed_sinks import script
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sink.closed_table import closed
+from xmlstream.sink.closings import closed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.utils.config import Config
 
+import xmlstream as xs
 from tests.harness.postgres import PASSWORD, postgres
 from xmlstream.operators.storage.object_urls import with_options
 from xmlstream.operators.storage.objects import ObjectStore
@@ -29,6 +31,7 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink import staged_sink
+from xmlstream.sink.closings import ClosedSoFar
 from xmlstream.sink.databases import delta
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, SinkHome, SliceSink
@@ -95,6 +98,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     url: str = request.getfixturevalue("server")
     table = re.sub(r"\W", "_", tmp_path.name)[-40:]
     return f"{url}#{table}"
+
+
+@pytest.fixture
+def hottest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A table of Iceberg in a catalog of its own."""
+    for name, value in {"URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}"}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__TESTS__{name}", value)
+    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    return "iceberg://tests/there.hottest"
 
 
 def _read(output: str, suffix: str = "") -> list[dict[str, Any]]:
@@ -167,7 +179,48 @@ def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_pat
     assert again.draft(_slice(3)) is None
     closed = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in _read(place, "_closed")]
     assert sorted(closed) == [(0, "<(,2], *>", None, 2), (1, "<3, *>", 3, 3), (2, "<*, *>", None, None)]
+    assert [row["punctuation"] for row in xs.closed(place, slice=1).to_pylist()] == ["<(,2], *>", "<3, *>"]
     assert not list((tmp_path / "drafts").iterdir())
+
+
+def test_what_a_table_has_closed_is_seen_slice_by_slice(place: str, tmp_path: Path) -> None:
+    closed = ClosedSoFar(place, {"hour": "[2,3]"})
+    assert list(closed.read()) == []  # there is no table yet
+    sink = _sink(place, tmp_path)
+    assert list(closed.read()) == []
+    with pytest.raises(UsageError, match=r"no slice 0: its last one is|there is no result"):
+        xs.closed(place, slice=0)
+    sink.publish(sink.draft(_slice(0, (1, 0.5), (2, 1.5), said="<[,2], *>")))
+    assert list(closed.read()) == [0]
+    assert list(map(str, closed.missing)) == ["<3, *>"]
+    sink.publish(sink.draft(_slice(1, (4, 2.5))))
+    assert list(closed.read()) == []
+    sink.publish(sink.draft(_slice(2, (3, 2.5), said="<3, *>")))
+    assert (list(closed.read()), closed.missing) == ([2], [])
+    with pytest.raises(UsageError, match="no slice 3: its last one is 2"):
+        xs.closed(place, slice=3)
+    with pytest.raises(UsageError, match="has 1 patterns for 2 attributes") as refused:
+        list(ClosedSoFar(place, "<3>").read())
+    assert "hour INT, temp DOUBLE" in (refused.value.hint or "")
+
+
+def test_a_commit_of_delta_and_a_snapshot_of_iceberg_have_what_they_close(hottest: str, tmp_path: Path) -> None:
+    for number, output in enumerate((hottest, f"{tmp_path}/hottest.delta")):
+        sink = _sink(output, tmp_path / str(number))
+        sink.publish(sink.draft(_slice(0, (1, 0.5), said="<[,1], *>")))
+        many = [Punctuation.parse(f"<{hour}, [{hour}.25,{hour}.5]>", SCHEMA) for hour in range(1000, 2000)]
+        sink.publish(
+            sink.draft(ComputedSlice(1, [(pa.table({"hour": pa.array([7], pa.int32()), "temp": [1.5]}), many)]))
+        )
+    table = catalog.load_catalog("tests").load_table("there.hottest")
+    snapshots = [dict(snapshot.summary.additional_properties) for snapshot in table.snapshots() if snapshot.summary]
+    commits = DeltaTable(f"{tmp_path}/hottest.delta").history()[-2::-1]
+    for marks in (snapshots, commits):
+        assert json.loads(marks[0]["xmlstream.closed"]) == ["<(,1], *>"]
+        fit = json.loads(marks[1]["xmlstream.closed"])
+        assert fit == list(map(str, many[: len(fit)]))
+        assert len(fit) + int(marks[1]["xmlstream.closed.more"]) == 1000
+        assert 3000 < len(marks[1]["xmlstream.closed"]) <= 4096
 
 
 _LOOKS: dict[str, tuple[Any, str]] = {
@@ -500,15 +553,6 @@ def test_a_sink_is_declared_and_its_password_is_not_recorded(sink: str, output: 
 def test_a_sink_that_is_declared_wrong_is_refused(sink: str, what: str) -> None:
     with pytest.raises(QueryError, match=what):
         script.read(f"{TABLES} CREATE TABLE t {sink}; INSERT INTO t SELECT * FROM s")
-
-
-@pytest.fixture
-def hottest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A table of Iceberg in a catalog of its own."""
-    for name, value in {"URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}"}.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__TESTS__{name}", value)
-    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
-    return "iceberg://tests/there.hottest"
 
 
 @pytest.mark.parametrize("is_lost", [False, True])

@@ -246,6 +246,36 @@
     soon();
   }
 
+  let computed = 0;
+  let soFarOf = null;
+
+  // The server computes them: only while they are on the screen, every few seconds, and only after another slice.
+  async function fetchSoFar() {
+    const { top, bottom } = at("so-far").getBoundingClientRect();
+    if (document.hidden || bottom < 0 || top > innerHeight || Date.now() - computed < 5000) return;
+    if (!run.last || soFarOf === run.last.slice) return;
+    computed = Date.now();
+    let found;
+    try {
+      found = await (await fetch("so-far.json")).json();
+    } catch {
+      return; // the server has gone, or comes again
+    }
+    soFarOf = found.results[0]?.slice ?? null;
+    const made = found.results.map(one => {
+      const words = one.closed ? "the input has ended, and all answers are out" : `as of ${when(one)}, ${one.origin}`;
+      const table = element("table");
+      const looks = i => one.columns[i].number ? { class: "number" } : {};
+      if (one.rows.length) table.append(row(...one.columns.map(({ name }, i) => element("th", name, { scope: "col", ...looks(i) }))));
+      table.append(...one.rows.map(cells => row(...cells.map((cell, i) => element("td", cell, looks(i))))));
+      const block = element("div", undefined, { class: "result", tabindex: "0", role: "region", "aria-label": `Answers so far ${one.result}` });
+      block.append(...(one.result ? [element("h3", one.result)] : []), element("p", words, { class: "pale" }), table);
+      if (one.more) block.append(element("p", `and ${count(one.more)} more`, { class: "pale" }));
+      return block;
+    });
+    at("provisional").replaceChildren(...(made.length ? made : [element("p", found.what ?? "No slice yet.")]));
+  }
+
   const spoken = key => Object.entries(key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
   const needs = found => found.filter(n => n.missing.length).map(n =>
     `${n.source} must send ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
@@ -485,6 +515,7 @@
     showCharts();
     showAside();
     fetchWaiting();
+    fetchSoFar();
     list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["No findings in the sources.", ""]);
   }
 
@@ -504,11 +535,12 @@
       ? [`it is out, and final${answer.result.since ? ` since slice ${answer.result.since.slice}` : ""}`, "good"]
       : ["its results are not final yet", "late"]] : [];
     const held = Object.entries(answer.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
+    const soFar = (answer.result?.so_far ?? []).slice(0, 3).map(tuple => [`so far${answer.result.undecided ? ", undecided" : ""}: ${asideWords(tuple)}`, ""]);
     const needs = answer.result ? answer.result.needs.map(n => n.missing.length
       ? [`${n.source} must still send ${n.missing.join(", ")}`, "late"]
       : [`${n.source} has closed it${n.sent ? ` in slice ${n.sent.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
       : answer.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still send ${r.missing}`, "late"]);
-    list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
+    list("answer", answer.what ? [[answer.what, "bad"]] : [...out, ...held, ...soFar, ...needs], ["", ""]);
   });
 
   at("and").addEventListener("click", () => {
@@ -541,11 +573,13 @@
     showCards();
     if (run.closed.length) showWaiting();
     fetchWaiting();
+    fetchSoFar();
   }, 1000);
   at("size").addEventListener("click", () => {
     const full = document.querySelector(".picture").classList.toggle("full");
     at("size").setAttribute("aria-pressed", full);
   });
+  addEventListener("scroll", fetchSoFar, { passive: true });
   addEventListener("resize", () => charts.forEach(chart =>
     chart.setSize({ width: chart.root.parentElement.clientWidth, height: HEIGHT() })));
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);

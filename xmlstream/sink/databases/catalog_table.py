@@ -75,6 +75,7 @@ class CatalogLoader:
                 marks = {
                     f"snapshot-property.{QUERY}": self._home.query,
                     f"snapshot-property.{SLICE}": str(staged.number),
+                    **{f"snapshot-property.{name}": text for name, text in staged.marks.items()},
                 }
             frame.writeTo(self._name).options(**marks).append()
 

@@ -20,13 +20,14 @@ from xmlstream.operators.storage.store import Store, store_at
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
-from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
-"""Key of a commit's metadata for the query that made it."""
+_SLICE = "xmlstream.slice"
+"""Keys of a commit's metadata: the query that made it, and the slice that it added."""
 
 
 class DeltaLoader:
@@ -37,8 +38,7 @@ class DeltaLoader:
         rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
         self._output, (self._path, self._options) = output, _located(output)
         self._query, self._mark = home.query, {_OWNER: home.query}
-        path = PurePath(self._path)
-        self._beside = f"{self._path.removesuffix(path.name)}{path.stem}_closed{path.suffix}"
+        self._beside = _beside(self._path)
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
         self._home = home
         self._known: dict[str, Any] = {}
@@ -84,12 +84,12 @@ class DeltaLoader:
         """Does nothing: no connection is open."""
 
     def _url(self, path: str) -> str:
-        return path if self._options is None else f"{path}?{self._output.partition('?')[2]}"
+        return _url(path, self._output)
 
     def _add(self, path: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         delta = _deltalake()
         schema = self._tables[path]
-        metadata = {**self._mark, "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
+        metadata = {**self._mark, _SLICE: str(staged.number), **staged.marks}
         properties = delta.CommitProperties(
             custom_metadata=metadata, app_transactions=[delta.Transaction(self._query, staged.number)]
         )
@@ -127,13 +127,40 @@ class DeltaLoader:
             raise kind(f"the Delta table {path} cannot be written: {reason_of(error)}", hint=GOES_ON) from None
 
 
-DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)
+def _closings(output: str, after: int) -> Closings:
+    """What a table has closed after a slice; raises UsageError if it cannot be read."""
+    path, options = _located(output)
+    if not _is_table(store_at(_url(_beside(path), output))):
+        return NOTHING_CLOSED
+    delta = _deltalake()
+    try:
+        table = delta.DeltaTable(_beside(path), storage_options=options)
+        last = next((int(commit[_SLICE]) for commit in table.history() if _SLICE in commit), None)
+        rows = table.to_pyarrow_table(filters=[("slice", ">", after)])
+    except Exception as error:  # noqa: BLE001 - as `_named`
+        what = f"the Delta table {_beside(path)} cannot be read: {reason_of(error)}"
+        raise UsageError(what, hint="name the table that a query writes") from None
+    return Closings.of_arrow(rows, last)
+
+
+DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader, closings=_closings)
 """A table of Delta Lake, and beside it the table of closed values."""
 
 
 def _is_table(store: Store) -> bool:
     """Whether there is a commit; the package's own look takes a store that does not answer for one without a table."""
     return any(name[:20].isdigit() for name in store.names("_delta_log"))
+
+
+def _beside(path: str) -> str:
+    """The path of the table of closed values."""
+    name = PurePath(path)
+    return f"{path.removesuffix(name.name)}{name.stem}_closed{name.suffix}"
+
+
+def _url(path: str, output: str) -> str:
+    """The path of a table, or its URL with the options of an output."""
+    return path if _located(output)[1] is None else f"{path}?{output.partition('?')[2]}"
 
 
 def _located(output: str) -> tuple[str, dict[str, str] | None]:

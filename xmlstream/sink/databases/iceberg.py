@@ -20,7 +20,7 @@ import pyarrow as pa
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
-from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-QUERY, SLICE, EXACT = "xmlstream.query", "xmlstream.slice", "xmlstream.exact"
-"""Properties of a table and of the summaries of its snapshots: query, last slice, whether the result is exact."""
+QUERY, SLICE = "xmlstream.query", "xmlstream.slice"
+"""Properties of a table and of the summaries of its snapshots: the query, and its last slice."""
 
 _SCHEME = "iceberg://"
+_CLOSED = "_closed"
 _RETRIES = "commit.retry.num-retries"
 """Property of a table: how often the package tries a commit again while others commit to the table."""
 
@@ -44,7 +45,7 @@ class IcebergLoader:
         require_text_types(schema)
         rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
         self._output, (_, self._name) = output, _parts(output)
-        self._beside = f"{self._name}_closed"
+        self._beside = f"{self._name}{_CLOSED}"
         self._tables = {self._name: pa.schema(rows), self._beside: closed_schema(schema)}
         self._query, self._home = home.query, home
 
@@ -81,7 +82,7 @@ class IcebergLoader:
     def _add(self, name: str, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
         wanted = self._tables[name]
         marks = {QUERY: self._query, SLICE: str(staged.number)}
-        summary = {**marks, EXACT: str(staged.exact).lower()}
+        summary = {**marks, **staged.marks}
         with _named(name):
             table = self._catalog.load_table(name)
             if self._has(table, staged.number):
@@ -166,6 +167,21 @@ def _require_reachable(output: str) -> None:
     _opened(output)
 
 
+def _closings(output: str, after: int) -> Closings:
+    """What a table has closed after a slice; raises UsageError if it cannot be read."""
+    catalog, (_, name) = _opened(output), _parts(output)
+    try:
+        if not catalog.table_exists(f"{name}{_CLOSED}"):
+            return NOTHING_CLOSED
+        table, rows = catalog.load_table(f"{name}{_CLOSED}"), catalog.load_table(name)
+        numbers = [int(each.properties[SLICE]) for each in (table, rows) if SLICE in each.properties]
+        found = table.scan(row_filter=f"slice > {after}").to_arrow()
+    except Exception as error:  # noqa: BLE001 - as `_named`
+        what = f"the Iceberg table {name}{_CLOSED} cannot be read: {reason_of(error)}"
+        raise UsageError(what, hint="name the table that a query writes") from None
+    return Closings.of_arrow(found, max(numbers, default=None))
+
+
 def _everything() -> Any:
     from pyiceberg.expressions import AlwaysTrue
 
@@ -191,6 +207,7 @@ ICEBERG = SinkKind(
     output=lambda options, _: f"{_SCHEME}{options.get('catalog', 'default')}/{options['table']}",
     is_path=False,
     loader=IcebergLoader,
+    closings=_closings,
     check=_require_reachable,
 )
 """A table of Iceberg, and beside it the table of closed values."""

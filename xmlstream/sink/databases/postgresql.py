@@ -23,7 +23,7 @@ from xmlstream.punct_ns.errors import UsageError, XmlStreamError, not_installed,
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
-from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, require_columns, require_own
 from xmlstream.sink.xml_values import require_text_types
@@ -191,6 +191,29 @@ class PostgresqlLoader:
             raise kind(f"{self._shown} refuses the write: {_reason(error)}", hint=GOES_ON) from None
 
 
+def _closings(output: str, after: int) -> Closings:
+    """What a table has closed after a slice; raises UsageError if it cannot be read."""
+    import psycopg
+
+    table, names = TablePlace.of(output).table, {kind: name for name, kind in _TYPES.items()}
+    with _connected(output) as connection:
+        try:
+            columns = connection.execute(
+                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+                " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+                (_table(f"{table}_closed"),),
+            ).fetchall()
+            if not columns:
+                return NOTHING_CLOSED
+            types = [(name, names.get(kind) or kind.replace("numeric", "DECIMAL")) for name, kind in columns]
+            last: Any = connection.execute(f"SELECT max(slice) FROM {MARKERS} WHERE result = %s", (table,)).fetchone()
+            command: Any = f"SELECT slice, punctuation FROM {_table(f'{table}_closed')} WHERE slice > %s ORDER BY slice"
+            rows: Any = connection.execute(command, (after,)).fetchall()
+        except psycopg.Error as error:
+            raise UsageError(f"{without_secrets(output)} cannot be read: {_reason(error)}") from None
+    return Closings.of_table(types, rows, last[0])
+
+
 POSTGRESQL = SinkKind(
     name="postgresql",
     example="postgresql://user@host/database#table",
@@ -200,6 +223,7 @@ POSTGRESQL = SinkKind(
     output=lambda options, name: f"{options['url']}#{options.get('table', name)}",
     is_path=False,
     loader=PostgresqlLoader,
+    closings=_closings,
     check=_require_reachable,
 )
 """A table of PostgreSQL, and beside it the table of closed values."""

@@ -15,7 +15,14 @@ from xmlstream.punct_ns.schema import END, START, Attribute, Schema
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import OpaqueType
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.spark.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
+from xmlstream.sql.spark.functions import (
+    AGGREGATES,
+    OF_DOCUMENT,
+    READS_THE_CLOCK,
+    READS_THE_CLOCK_ALONE,
+    REFUSED,
+    reason_to_refuse,
+)
 
 AS_IT_GOES_OUT = own("clock")
 """Placeholder name for the time at which a group is emitted, until the group's node exists."""
@@ -258,8 +265,12 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
     is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
     if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written)):
         return text.error(refused[0], column, refused[1])
+    if any(part.name.lower() == "_metadata" for part in column.parts):
+        return text.error(f"there is no attribute {written}", column, OF_DOCUMENT)
     names = list(dict.fromkeys(field.name for field in relation.fields if field.starred))
     near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
     meant = next((name for name in names if near and name.lower() == near[0]), None)
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
+    if bare := written.strip("\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}“”„‚«»"):
+        hint = hint if bare == written else f"write '{bare}' in straight quotes"
     return text.error(f"there is no attribute {written}", column, hint)

@@ -44,7 +44,14 @@ _CREATED = {
 }
 """Objects that other engines create: the message and the hint for each."""
 
+_UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
+
 _ELSEWHERE = {
+    ("EMIT", "CHANGES"): (
+        "EMIT CHANGES is not supported",
+        "leave it out: each result is emitted once, as soon as it is final; xmlstream so-far, in Python"
+        " handle.so_far(), shows what the open ones would give",
+    ),
     ("EMIT",): ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
     ("WATERMARK", "FOR"): (
         "WATERMARK FOR is not supported",
@@ -55,6 +62,11 @@ _ELSEWHERE = {
         "compare with the tuples before: SELECT *, lag(v) OVER (PARTITION BY id ORDER BY ts) AS before FROM s",
     ),
     ("SELECT", "TOP"): ("TOP is not supported", "write SELECT … ORDER BY … LIMIT 3"),
+    ("PRIMARY", "KEY"): ("PRIMARY KEY is not supported", _UNIQUE),
+    ("UNIQUE", "("): ("UNIQUE is not supported", _UNIQUE),
+    ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
+    ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
+    (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
 """Sequences of words in other engines: the message and the hint for each."""
@@ -75,7 +87,7 @@ def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
     >>> from xmlstream.operators.expressions.dialect import tokens
     >>> def meant(text, index): return meant_at(tokens(text), index, text)
     >>> meant("SELECT a FROM s EMIT CHANGES", 4)[0]
-    'EMIT is not supported'
+    'EMIT CHANGES is not supported'
     >>> meant("CREATE TABLE t (a INT b INT)", 6)
     (', is missing before b', 22, None)
     >>> meant("SELECT a FROM s GRUOP BY a", 5)

@@ -349,13 +349,21 @@ def require_types(columns: Iterable[exp.Expr], text: QueryText, *, is_sink: bool
             raise text.error(found[0], column, found[1])
 
 
+_INSTEAD = {
+    **dict.fromkeys(("CHAR", "VARCHAR", "TEXT", "UUID", "JSON", "TIME"), "use STRING"),
+    **dict.fromkeys(("DATETIME", "DATETIME2", "TIMESTAMPTZ", "SMALLDATETIME"), "use TIMESTAMP, or TIMESTAMP_NTZ"),
+    **dict.fromkeys(("MONEY", "SMALLMONEY"), "use DECIMAL(18, 2)"),
+    **dict.fromkeys(("SERIAL", "BIGSERIAL", "UINT", "UBIGINT"), "use BIGINT"),
+}
+"""Types of other engines, and what to declare."""
+
+
 def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
     for part in type_.find_all(exp.DataType):
         kind = part.this
         if kind not in _TYPES or (kind == exp.DType.TEXT and part.expressions):
             name = kind.value if isinstance(kind, exp.DType) else str(kind)
-            hint = "use STRING" if name in ("CHAR", "VARCHAR", "TEXT", "UUID") else None
-            return f"the type {name} is not supported", hint
+            return f"the type {name} is not supported", _INSTEAD.get(name)
         digits = [int(number.name) for number in part.expressions] if kind == exp.DType.DECIMAL else []
         if digits and not (1 <= digits[0] <= 38 and digits[-1] <= digits[0]):
             hint = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"

@@ -97,7 +97,7 @@ _ORDERED = (
 )
 _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
-_TIME_WINDOWS = "cumulate hop session time_bucket tumble"
+_TIME_WINDOWS = "cumulate date_bin hop session time_bucket tumble"
 TIME_WINDOWS = frozenset(_TIME_WINDOWS.split())
 """Functions of other engines that cut time into windows."""
 
@@ -119,8 +119,11 @@ _LAMBDAS = (
 )
 _SESSION = (
     "current_catalog current_database current_path current_schema current_timezone current_user session_user user "
-    "version input_file_block_length input_file_block_start input_file_name spark_partition_id"
+    "version input_file_block_length input_file_block_start spark_partition_id"
 )
+OF_DOCUMENT = "declare a column of the table with its path: file STRING, and the option path.file 'document()'"
+"""Hint for the document of a tuple."""
+
 _OUTSIDE = "java_method reflect try_reflect"
 _ROLLUPS = "grouping grouping_id"
 
@@ -133,9 +136,10 @@ _REASONS = {
     _CONCATENATIONS: (
         "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
     ),
-    _ORDERED: (
-        "its result depends on the order of tuples, which a merge of streams does not keep; write min(…), max(…) or"
-        " percentile(…), whose results do not depend on it"
+    f"{_ORDERED} arg_max arg_min": (
+        "its result depends on the order of tuples, which a merge of streams does not keep; min(…), max(…) and"
+        " percentile(…) do not; for the row at the end of each group write"
+        " SELECT … FROM s QUALIFY row_number() OVER (PARTITION BY day ORDER BY ts DESC) = 1"
     ),
     _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
     _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
@@ -143,9 +147,16 @@ _REASONS = {
     _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e explodes several arrays at once, as e.x and e.y",
     _LAMBDAS: "functions with a lambda (x -> …) are not supported",
     _SESSION: "its value depends on the session or the process that computes it",
+    "input_file_name": OF_DOCUMENT,
     _OUTSIDE: "a query may call Spark's own functions only",
     "top": "write SELECT … ORDER BY … LIMIT 3",
     "split_index": "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
+    "datetime_trunc time_trunc": "write date_trunc('HOUR', ts)",
+    "getdate sysdate systimestamp": "write current_timestamp()",
+    "strftime time_format": "write date_format(ts, 'yyyy-MM-dd HH:mm')",
+    "strptime": "write to_timestamp(text, 'yyyy-MM-dd HH:mm')",
+    "json_extract json_query json_value": "write get_json_object(text, '$.a')",
+    "len_trim": "write length(trim(text))",
     "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
     _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
 }

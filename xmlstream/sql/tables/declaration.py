@@ -182,7 +182,9 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText, *, is_sink: bool) -> str:
     """The columns as Spark DDL."""
     for column in columns:
         if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
-            raise text.error("a column is declared by its name and its type", column, "as in hour INT NOT NULL")
+            named = "a column is declared by its name and its type", "as in hour INT NOT NULL"
+            what, hint = refusal(column) if isinstance(column, exp.PrimaryKey) else named
+            raise text.error(what, column, hint)
         _require_only(column, {"this", "kind", "constraints"}, text)
     require_types(columns, text, is_sink=is_sink)
     return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
@@ -206,10 +208,8 @@ def _null(column: exp.Expr, text: QueryText) -> str:
                 pass
             case other:
                 key = other.key.replace("columnconstraint", "") if other is not None else "constraint"
-                what, hint = _CONSTRAINTS.get(key) or (
-                    refusal(key)[0],
-                    "a column may be NOT NULL; the option domains limits its values",
-                )
+                what, hint = _CONSTRAINTS.get(key) or refusal(key)
+                hint = hint or "a column may be NOT NULL; the option domains limits its values"
                 raise text.error(what, column, hint)
     return ends
 

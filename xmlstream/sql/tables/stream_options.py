@@ -8,6 +8,7 @@ The rules are those of `xmlstream.operators.punctuators`:
     roster of sid (S01, S02)
     end of auction, end of region, when status = 'closed'
     end of sid, when kind = 'logout', or after 30m of ts
+    end of tx after n, counting kind = 'row'
 
 `;` separates rules, `,` separates their parts. A distance for a timestamp has a unit, as in `30s`, `10m`, `2h`; a
 distance for a date is a number of days.
@@ -16,12 +17,13 @@ distance for a date is a number of days.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
@@ -42,7 +44,8 @@ PUNCTUATE = "punctuate"
 
 _RULE_HINT = (
     "a rule is `order of ts, per sid, slack 10s, max_ahead 5m`, `clock of ts, delay 2m`, "
-    "`roster of sid (S01, S02), order of hour` or `end of sid, when kind = 'logout', or after 30m of ts`"
+    "`roster of sid (S01, S02), order of hour`, `end of sid, when kind = 'logout', or after 30m of ts` or "
+    "`end of tx after n, counting kind = 'row'`"
 )
 
 
@@ -56,7 +59,8 @@ def punctuated(node: Node, text: str) -> Node:
     if not isinstance(scan, Scan):
         what = "the options documents 'merge' and punctuate cannot be used together: merged documents have no order"
         raise UsageError(what, hint="leave one of the two out")
-    for rule in rules_of(text, node.schema):
+    # Counts stand above what may close their groups earlier, which they then forget.
+    for rule in sorted(rules_of(text, node.schema), key=lambda rule: isinstance(rule, ByCount)):
         node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
     return node
 
@@ -83,10 +87,14 @@ def rules_of(text: str, schema: Schema) -> Iterator[Rule]:
 
 
 class WrittenRule(NamedTuple):
-    """A rule as text, and its condition after `when` with its place in the text of the option; None without one."""
+    """A rule as text, and its condition with its place in the text of the option; None without one.
+
+    The condition follows the `word`, which is `when` or `counting`.
+    """
 
     text: str
     head: str
+    word: str
     condition: str | None
     at: int
 
@@ -109,7 +117,8 @@ def written_rules(text: str) -> Iterator[WrittenRule]:
         done, written = found.end(), found[0].removesuffix(";").strip()
         if written:
             head, condition = _with_head(found["head"], found["condition"])
-            yield WrittenRule(written, head, condition and condition.strip(), found.start("condition"))
+            word = (found["word"] or "").lower()
+            yield WrittenRule(written, head, word, condition and condition.strip(), found.start("condition"))
 
 
 def _with_head(head: str, condition: str | None) -> tuple[str, str | None]:
@@ -122,7 +131,8 @@ def _with_head(head: str, condition: str | None) -> tuple[str, str | None]:
 
 _RULE = re.compile(
     r"""(?P<head> (?: "[^"]*" | `[^`]*` | \( (?: "[^"]*" | [^()"] )* \) | [^;"`()] )*? )
-        (?: ,\s*when\s+ (?P<condition> (?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [^;'"`] )* ) )?
+        (?: ,\s*(?P<word> when | counting )\s+
+            (?P<condition> (?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [^;'"`] )* ) )?
         (?: ; | \Z)""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -132,7 +142,7 @@ class _Parts:
     """The unread parts of a rule, by their first words."""
 
     def __init__(self, rule: WrittenRule) -> None:
-        self._text = rule.text
+        self.text = rule.text
         self.unread: dict[str, list[str]] = {}
         for part in split_outside(rule.head, ",", quotes=_QUOTES):
             word = next((word for word in _RULE_WORDS if part.strip().lower().startswith(f"{word} ")), None)
@@ -140,7 +150,7 @@ class _Parts:
                 raise UsageError(f"'{part.strip()}' in the rule '{rule.text}' cannot be read", hint=_RULE_HINT)
             self.unread.setdefault(word, []).append(part.strip()[len(word) :].strip())
         if rule.condition is not None:
-            self.unread["when"] = [rule.condition]
+            self.unread[rule.word] = [rule.condition]
 
     def all(self, word: str) -> list[str]:
         """Takes the values of all parts with that word."""
@@ -151,7 +161,7 @@ class _Parts:
         found = self.all(word)
         if len(found) != 1:
             raise UsageError(
-                f"the rule '{self._text}' has '{word}' {len(found)} times, and needs it once", hint=_RULE_HINT
+                f"the rule '{self.text}' has '{word}' {len(found)} times, and needs it once", hint=_RULE_HINT
             )
         return found[0]
 
@@ -190,7 +200,11 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
 
 
 def _end(parts: _Parts, schema: Schema) -> Rule:
-    group = tuple(map(_name, parts.all("end of")))
+    ended = [split_name(each) for each in parts.all("end of")]
+    counts = [rest[len("after ") :] for _, rest in ended if rest.lower().startswith("after ")] + parts.all("after")
+    if counts:
+        return _count(tuple(name for name, _ in ended), counts, parts)
+    group = tuple(_alone(name, rest) for name, rest in ended)
     if _AFTER not in parts.unread:
         return ByPredicate(parts.one("when"), group)
     when = parts.one("when") if "when" in parts.unread else None
@@ -199,6 +213,19 @@ def _end(parts: _Parts, schema: Schema) -> Rule:
         raise UsageError(f"'{_AFTER} {idle}' names no time", hint=f"write whose it is: {_AFTER} {idle} of ts")
     time = _name(time.strip())
     return ByPredicate(when, group, _distance(_AFTER, idle, schema.attribute(time).domain), time)
+
+
+def _count(group: tuple[str, ...], counts: Sequence[str], parts: _Parts) -> Rule:
+    if len(counts) > 1:
+        raise UsageError(f"the rule '{parts.text}' has 'after' {len(counts)} times, and needs it once", hint=_RULE_HINT)
+    text = counts[0].strip()
+    if text.lstrip("+-").replace(".", "", 1).isdecimal():
+        if "." in text:
+            raise UsageError(f"after {text}: no number of tuples has a fraction", hint=_RULE_HINT)
+        count: int | str = int(text)
+    else:
+        count = _name(text)
+    return ByCount(group, count, parts.one("counting") if "counting" in parts.unread else None)
 
 
 _KINDS: Mapping[str, Callable[[_Parts, Schema], Rule]] = {
@@ -212,11 +239,15 @@ _QUOTES = '`"'
 
 _DISTANCES = ("slack", "max_ahead")
 _AFTER = "or after"
-_RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay", _AFTER)
+_RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay", _AFTER, "after")
 
 
 def _name(text: str) -> str:
-    name, rest = split_name(text)
+    return _alone(*split_name(text))
+
+
+def _alone(name: str, rest: str) -> str:
+    """A name behind which nothing else stands."""
     if rest:
         raise UsageError(f"'{rest}' after {name} cannot be read", hint=_RULE_HINT)
     return name

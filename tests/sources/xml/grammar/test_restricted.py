@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import STATE_FORMAT, OperatorRecord
-from xmlstream.operators.storage.records import LogRecord
+from xmlstream.operators.state.state_schema import OperatorRecord
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION
@@ -91,7 +91,7 @@ class Running:
         for name, each in self.sources.items():
             declared = SourceInput.state_schema(Scan(name, each))
             kept = {log: LogRecord() for log in declared.runs("added").values()}
-            record = OperatorRecord(STATE_FORMAT, {"added": self.committed[name]}, kept)
+            record = OperatorRecord(CHECKPOINT_FORMAT, {"added": self.committed[name]}, kept)
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
         self.inputs = {
             name: SourceInput(

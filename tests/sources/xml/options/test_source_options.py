@@ -40,8 +40,26 @@ def test_an_option_that_there_is_not_is_refused_with_what_to_do(option: str, hin
 
 def test_a_guess_at_an_option_is_near_or_none() -> None:
     with pytest.raises(UsageError) as raised:
-        SourceOptions.parse({**GIVEN, "inferSchema": "true"})
+        SourceOptions.parse({**GIVEN, "colour": "true"})
     assert str(raised.value.hint).startswith("the options are path, rowTag")
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("inferSchema", "xmlstream infer"),
+        ("ignoreNamespace", "any namespace"),
+        ("columnNameOfCorruptRecord", "PERMISSIVE"),
+        ("pathGlobFilter", "in/*.xml"),
+        ("recursiveFileLookup", "in/**/*.xml"),
+        ("excludeAttribute", "declared"),
+        ("wildcardColName", "path '.'"),
+    ],
+)
+def test_an_option_of_sparks_that_is_not_here_is_named_with_what_is(option: str, word: str) -> None:
+    with pytest.raises(UsageError, match=f"no option {option}") as raised:
+        SourceOptions.parse({**GIVEN, option: "x"})
+    assert word in str(raised.value.hint)
 
 
 def test_an_attribute_is_an_xml_attribute_by_its_prefix_or_a_path_of_its_own() -> None:
@@ -121,7 +139,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"sectionEnds": "people"}, "not a section's end"),
         ({"sectionEnds": "* *"}, "not a section's end"),
         ({"sectionEnds": "people id"}, "leads to no ancestor"),
-        ({"path": "bids*.xml", "uniqueIds": "id"}, "documents 'merge'"),
+        ({"path": "bids*.xml", "sectionEnds": "people *"}, "the end of people in one document closes everything"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: str) -> None:

@@ -69,8 +69,9 @@ def written(directory: Path, given: list[tuple[str, str, list[str], str]]) -> li
 
 
 def options(directory: Path) -> SourceOptions:
-    given = {"path": str(directory), "rowTag": "r", "schema": "a INT, b STRING, _c STRING", "mode": "PERMISSIVE"}
-    return SourceOptions.parse({**given, "path.a": "a|@a", "path.b": "b|@b"})
+    given = {"path": str(directory), "rowTag": "r", "schema": "a INT, b STRING, _c STRING, d STRING, e INT"}
+    paths = {"path.a": "a|@a", "path.b": "b|@b", "path.d": "document()", "path.e": "document([0-9]+)"}
+    return SourceOptions.parse({**given, **paths, "mode": "PERMISSIVE"})
 
 
 def read(pieces: list[Parsed]) -> list[Any]:
@@ -95,7 +96,11 @@ def test_parsed_at_once_they_give_what_each_gives_alone(
     if not documents:
         return
     ranges = written(directory, documents)
-    alone = [piece for range_ in ranges for piece in RangeParser(options(directory)).parse(range_)]
+    each = [(range_.document.where, list(RangeParser(options(directory)).parse(range_))) for range_ in ranges]
+    for where, pieces in each:
+        of = {(row["d"], row["e"]) for piece in pieces for row in piece.tuples.to_pylist()}
+        assert of <= {(where, int(Path(where).stem))}
+    alone = [piece for _, pieces in each for piece in pieces]
     assert read([piece for (piece,) in RangeParser(options(directory)).parse_many(ranges)]) == read(alone)
 
 

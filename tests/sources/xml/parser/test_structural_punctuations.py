@@ -260,8 +260,8 @@ def test_punctuations_in_the_text_bear_the_prefix_too(directory: Path) -> None:
     assert "3 does not begin with t" in kinds[1][1][0]
 
 
-def test_the_structure_of_many_documents_closes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="single document"):
+def test_none_of_many_documents_closes_everything(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the end of places in one document closes everything"):
         Documents(source(tmp_path), log=False)
 
 

@@ -12,17 +12,29 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT
 from xmlstream.sql.script import read
-from xmlstream.sql.spark.functions import WINDOW_HINT
+from xmlstream.sql.spark.functions import ONE_FOR_ONE, WINDOW_HINT
 
 TABLES = """CREATE TABLE s (ts TIMESTAMP, id INT, a INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r');
 CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTag 'r');
 """
 
 FINAL = "leave it out: each result is emitted once, as soon as it is final"
+SO_FAR = f"{FINAL}; xmlstream so-far, in Python handle.so_far(), shows what the open ones would give"
 FIRST = "write SELECT … ORDER BY … LIMIT 3"
 BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
 DIGITS = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"
 COUNT = "write count(*)"
+UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
+BIGINT = "write BIGINT: a column has the value that the element has"
+MOMENT = "use TIMESTAMP, or TIMESTAMP_NTZ"
+COMMA = "leave it out, or write what follows it"
+BRACKETS = "write FROM (SELECT … UNION SELECT …)"
+FORMATTED = "write date_format(ts, 'yyyy-MM-dd HH:mm')"
+AT_THE_END = (
+    "its result depends on the order of tuples, which a merge of streams does not keep; min(…), max(…) and"
+    " percentile(…) do not; for the row at the end of each group write"
+    " SELECT … FROM s QUALIFY row_number() OVER (PARTITION BY day ORDER BY ts DESC) = 1"
+)
 NO_MILLIS = "leave the precision out: it has microseconds"
 OF_NUMBERS = "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0"
 CONCATENATED = (
@@ -115,7 +127,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
 @pytest.mark.parametrize(
     ("query", "at", "what", "hint"),
     [
-        ("SELECT a FROM s EMIT CHANGES", "EMIT", "EMIT is not supported", FINAL),
+        ("SELECT a FROM s EMIT CHANGES", "EMIT", "EMIT CHANGES is not supported", SO_FAR),
         ("SELECT a FROM s GROUP BY a EMIT ON WINDOW CLOSE", "EMIT", "EMIT is not supported", FINAL),
         (
             "CREATE TABLE x (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'a')",
@@ -169,6 +181,28 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "DISTINCT ON is not supported",
             "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival) = 1, with the"
             " attributes that must differ in PARTITION BY",
+        ),
+        ("CREATE TABLE x (a INT, PRIMARY KEY (a)) USING f", "a))", "PRIMARY KEY is not supported", UNIQUE),
+        ("CREATE TABLE x (a INT PRIMARY KEY) USING f", "a INT", "PRIMARY KEY is not supported", UNIQUE),
+        ("CREATE TABLE x (a SERIAL) USING f", "SERIAL", "SERIAL is not supported", BIGINT),
+        ("CREATE TABLE x (a DATETIME) USING f", "a DATE", "the type DATETIME is not supported", MOMENT),
+        ("CREATE TABLE x (a INT) USING f OPTIONS (p 'x',)", ",)", ", is not expected before )", COMMA),
+        ("SELECT a FROM s, UNNEST(xs) AS t(x)", "UNNEST", "UNNEST is not supported", ONE_FOR_ONE),
+        (
+            "SELECT a FROM SELECT a FROM s UNION SELECT a FROM s",
+            "a FROM s U",
+            "a query in FROM lacks its parentheses",
+            BRACKETS,
+        ),
+        ("SELECT a FROM s WHERE id = ‘x’", "‘x’", "there is no attribute ‘x’", "write 'x' in straight quotes"),
+        ("SELECT a->>'b' FROM s", "a->>", "the operator ->> is not supported", "use get_json_object(…)"),
+        ("SELECT date_bin(a, ts) FROM s", "date_bin", "the function date_bin is not supported", WINDOW_HINT),
+        ("SELECT strftime(ts) FROM s", "strftime", "the function strftime is not supported", FORMATTED),
+        (
+            "SELECT id, arg_max(a, ts) FROM s GROUP BY id",
+            "arg_max",
+            "the function arg_max is not supported",
+            AT_THE_END,
         ),
         ("SELECT TOP 3 a FROM s", "TOP", "TOP is not supported", FIRST),
         ("SELECT TOP (3) a FROM s", "TOP", "the function top is not supported", FIRST),
@@ -243,6 +277,11 @@ def test_what_is_written_in_place_of_what_other_engines_have_is_understood() -> 
         "SELECT id, array_join(sort_array(collect_list(CAST(a AS STRING))), ', ') AS g FROM s GROUP BY id",
         "SELECT split_part(CAST(a AS STRING), '/', 4) AS part FROM s",
         "SELECT *, current_timestamp() AS came FROM s",
+        "SELECT * FROM s QUALIFY row_number() OVER (PARTITION BY id ORDER BY ts DESC) = 1",
+        "SELECT a FROM (SELECT a FROM s UNION SELECT a FROM u)",
+        "SELECT date_format(ts, 'yyyy-MM-dd HH:mm') AS d, date_trunc('HOUR', ts) AS h FROM s",
+        "SELECT to_timestamp('2026', 'yyyy-MM-dd HH:mm') AS d, get_json_object('', '$.a') AS j FROM s",
+        "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts, '5m')",
         "SELECT a AS `day` FROM s",
     ):
         assert read(TABLES + query).answers

@@ -9,6 +9,7 @@ import pytest
 
 import xmlstream as xs
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.roster import ByRoster
@@ -59,6 +60,11 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
                 ByOrder("n"),
             ],
         ),
+        ("end of n after 3; END OF sid, end of n AFTER `a b`", [ByCount("n", 3), ByCount(("sid", "n"), "a b")]),
+        (
+            "end of n, after line, counting sid <> 'a, after; 3'; order of n",
+            [ByCount("n", "line", "sid <> 'a, after; 3'"), ByOrder("n")],
+        ),
         ("end of sid, or after 2 of `a b`", [ByPredicate(None, ("sid",), 2, "a b")]),
         ("end of n,\n  WHEN sid = 'it''s; )' ; order of n", [ByPredicate("sid = 'it''s; )'", ("n",)), ByOrder("n")]),
     ],
@@ -92,6 +98,11 @@ def test_rules_are_read(text: str, expected: list[Rule]) -> None:
         ("roster of sid ('S01', 'S02'), order of n", "'S01' on the roster of sid has single quotes around it"),
         ('roster of sid (S01, "S02), order of n', "a bracket or a quote in the rule 'roster of sid (S01, \"S02), ord"),
         ("end of n", "has 'when' 0 times"),
+        ("end of n after", "'after' after n cannot be read"),
+        ("end of n after 2.5", "after 2.5: no number of tuples has a fraction"),
+        ("end of n after 2 rows", "'rows' after 2 cannot be read"),
+        ("end of n after line, after 3", "has 'after' 2 times, and needs it once"),
+        ("end of n after 3, when sid = 'x'", "'when sid = 'x'' has no meaning in the rule"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_how_rules_are_written(text: str, refusal: str) -> None:
@@ -169,6 +180,51 @@ def test_a_condition_without_a_truth_is_refused_at_its_place_on_both_engines(ses
         assert told.value.where == "q.sql, line 3, column 8"
     root = script.read(sold("price IS NULL -- a comment"), {}).plan(session)
     assert root.schema.names == ("auction", "price")
+
+
+TRANSACTIONS = """
+CREATE TABLE change (tx INT, id INT, events INT, status STRING) USING punctuated_xml OPTIONS (path '{path}',
+  rowTag 'change|end', punctuate 'end of tx after events, counting id is not null; end of tx, when status = ''void''');
+SELECT tx, count(*) AS changes FROM change WHERE id IS NOT NULL GROUP BY tx
+"""
+
+
+def test_transactions_are_answered_by_their_counts_and_those_that_lack_tuples_are_found(
+    session: Session, tmp_path: Path
+) -> None:
+    path = tmp_path / "changes.xml"
+    text = TRANSACTIONS.format(path=path)
+    told = judged(script.read(text).sketch(), follow=True)
+    assert not told.troubled()
+    assert "keeps the number of tuples of each open tx" in xs.from_sql(session, text).explain(format="text")
+
+    def after(more: str, *, keep_open: bool = True) -> tuple[list[str], list[str]]:
+        with path.open("a") as document:
+            document.write(more)
+        query = xs.from_sql(session, text)
+        summary = query.run(output=tmp_path / "out", checkpoint=tmp_path / "checkpoint", keep_open=keep_open)
+        rows = xs.from_sql(
+            session,
+            f"CREATE TABLE o (tx INT, changes INT) USING punctuated_xml OPTIONS (path '{tmp_path}/out', rowTag 'row');"
+            "SELECT tx, changes FROM o",
+        ).to_arrow()
+        answers = sorted(f"{row['tx']}: {row['changes']}" for row in rows.to_pylist())
+        return answers, [one.what for one in summary.findings if one.kind == "too few"]
+
+    change = "<change><tx>{0}</tx><id>{1}</id></change>".format
+    end = "<end><tx>{0}</tx><events>{1}</events></end>".format
+    first = f"<topic>{change(7, 1)}{change(8, 1)}{change(7, 2)}{end(7, 2)}{end(8, 3)}{change(9, 1)}"
+    assert after(first) == (["7: 2"], [])
+    assert after(change(8, 2)) == (["7: 2"], [])
+    void = "<end><tx>10</tx><events>5</events><status>void</status></end>"
+    found = "tx 10 was closed with 0 of 5 tuples, from position "
+    answers, (short,) = after(change(8, 3) + void)
+    assert answers == ["7: 2", "8: 3"]
+    assert found in short
+    answers, (short,) = after("</topic>", keep_open=False)
+    assert answers == ["7: 2", "8: 3", "9: 1"]
+    assert short.startswith("2 groups were closed too early: tx 10 was")
+    assert "tx 9 was closed with 1 tuple, none with a value of events, from position " in short
 
 
 def test_the_builder_refuses_such_a_condition_when_it_is_given(in_process: InProcessSession) -> None:

@@ -1,0 +1,70 @@
+"""`xmlstream change` shows what another query would take over, writes nothing, and its exit code has the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.xmlstream.runtime.test_changed_checkpoint import HOTTEST, warehouse
+from xmlstream.cli.commands import app
+from xmlstream.punct_ns.errors import StateError, UsageError
+from xmlstream.session.engines import InProcessSession
+
+
+@pytest.fixture
+def begun(in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the checkpoint of the warehouse's query, after a slice."""
+    monkeypatch.chdir(tmp_path)
+    house = warehouse(tmp_path)
+    house.send(0)
+    house.run(in_process, {"out": HOTTEST})
+    return tmp_path
+
+
+def change(home: Path, query: str, *options: str) -> Result:
+    (home / "new.sql").write_text(warehouse(home).tables.replace("HOME", str(home)) + query)
+    return CliRunner().invoke(app, ["change", "new.sql", "--checkpoint", "state", *options])
+
+
+def test_it_shows_what_goes_on_and_where(begun: Path) -> None:
+    shown = change(begun, f"{HOTTEST} HAVING max(temp) > 68", "-o", "alarms")
+    assert shown.exit_code == 0
+    first, *lines = shown.output.splitlines()
+    assert first.startswith("new.sql, after slice 0 of the checkpoint ")
+    assert lines[-2:] == [
+        "  group_by ((hour) max(temp) AS hottest): goes on, with 1 row",
+        "  alarms: goes on, where out ends",
+    ]
+    assert not (begun / "alarms").exists()
+
+
+def test_the_query_that_the_checkpoint_has_needs_no_change(begun: Path) -> None:
+    assert "is the query of the checkpoint" in change(begun, HOTTEST).output
+
+
+def test_what_is_refused_ends_it_with_an_error_that_leads_on(begun: Path) -> None:
+    shown = change(begun, HOTTEST.replace("max(temp)", "min(temp)"))
+    assert isinstance(shown.exception, StateError)
+    assert "group_by ((hour) min(temp) AS hottest): refused, its groups were kept without min(temp)" in shown.output
+    assert "--continues" in str(shown.exception.hint)
+
+
+def test_an_added_output_begins_from_then_on(begun: Path) -> None:
+    added = "CREATE TABLE out USING punctuated_xml OPTIONS (path 'out', rowTag 'row');\n"
+    added += "CREATE TABLE every USING punctuated_xml OPTIONS (path 'every', rowTag 'row');\n"
+    shown = change(begun, f"{added}INSERT INTO out {HOTTEST}; INSERT INTO every SELECT hour, min FROM north;")
+    assert shown.exit_code == 0
+    assert shown.output.splitlines()[-2:] == [
+        "  out: goes on",
+        "  every: begins anew, with answers over the input from now on",
+    ]
+
+
+@pytest.mark.parametrize("options", [["--change", "--undo"], ["--change"], ["--undo", "--checkpoint", "s3://b/state"]])
+def test_a_change_needs_a_checkpoint_on_this_machine(begun: Path, options: list[str]) -> None:
+    (begun / "new.sql").write_text(warehouse(begun).tables.replace("HOME", str(begun)) + HOTTEST)
+    done = CliRunner().invoke(app, ["run", "new.sql", "-o", "new", "--engine", "duckdb", *options])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.hint

@@ -1,0 +1,84 @@
+"""`xmlstream change`: shows what another query would take over from a checkpoint, and what refuses it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, warn
+from xmlstream.punct_ns.errors import QueryError
+
+if TYPE_CHECKING:
+    from xmlstream.operators.storage.store import Folder
+    from xmlstream.runtime.query_change import QueryChange
+    from xmlstream.sql.script import Script
+
+
+def change(
+    query: Annotated[
+        str, argument("QUERY.sql", "File with the new query, whose paths may be s3://…; - for standard input.")
+    ],
+    checkpoint: Annotated[str, option("DIR", "The checkpoint of the query before, a directory or s3://….")],
+    output: Annotated[
+        str | None,
+        option("OUT", "Where the result of a SELECT would go; by default where it goes now.", "--output", "-o"),
+    ] = None,
+    define: Annotated[
+        list[str] | None, option("NAME=VALUE", "Value of a variable ${NAME} of the query.", "--define", "-D")
+    ] = None,
+    moved: Annotated[bool, flag("Inputs or outputs have moved, too.", "--moved")] = False,
+    as_written: Annotated[bool, flag("The plan as written, without the optimizer's rules.", "--as-written")] = False,
+    engine: Annotated[
+        str | None, option("NAME", "What plans the query: duckdb, or spark; by default the first that can.", "--engine")
+    ] = None,
+) -> None:
+    """Show what `run --change` would do: which operators go on with what they keep, and what refuses it."""
+    from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.sql import script as scripts
+
+    text, title = query_text(query)
+    script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), title)
+    warn(script.warnings)
+    with readable(checkpoint) as (directory, _):
+        found = _change(script, directory, output, engine, moved=moved, as_written=as_written)
+        after = "before its first slice" if found.last.slice < 0 else f"after slice {found.last.slice}"
+        if found.is_same:
+            typer.echo(f"{title} is the query of the checkpoint {directory.where()}: it goes on as it is")
+            return
+        typer.echo(f"{title}, {after} of the checkpoint {directory.where()}:")
+        for verdict in found.verdicts:
+            typer.echo(f"  {verdict}")
+        found.require()
+
+
+def _change(
+    script: Script, directory: Folder, output: str | None, engine: str | None, *, moved: bool, as_written: bool
+) -> QueryChange:
+    """The change, planned by an engine; without its name by DuckDB, if that computes all of the query."""
+    from rich.console import Console
+
+    from xmlstream.cli.run import Environment, session_in
+    from xmlstream.optimizer.rules import optimized
+    from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.same_query import QueryRecord
+    from xmlstream.session.engines import engine_of
+
+    before = QueryRecord.of(directory)
+    is_select = any(answer.sink is None for answer in script.answers)
+    if output is None and is_select:
+        output = before.outputs[0].output
+    one = next((each for each in before.outputs if each.output == output), None)
+    names = (one.row_tag, one.root_tag, one.xml) if one is not None else ()
+    for name in [engine] if engine else ["duckdb", "spark"] if find_spec("duckdb") else ["spark"]:
+        try:
+            with session_in(Environment(engine=name), Console(stderr=True)) as session:
+                root = script.plan(session)
+                root = root if as_written else optimized(root)
+                targets = script.targets(output, *names)
+                return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
+        except QueryError:
+            if engine or name == "spark":
+                raise
+    raise AssertionError("no engine has planned the query")

@@ -1,0 +1,91 @@
+"""`xmlstream wait`: waits until an output has closed a part of its result, for what comes after the query.
+
+A scheduler, a script or another job runs it before it uses the part: exit code 0 says that the part is complete. It
+reads the output alone, by polls, so that the query may run on any machine, be stopped, or not have begun.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xmlstream.cli.command_line import argument, name_values, option, say
+from xmlstream.punct_ns.errors import UsageError
+
+if TYPE_CHECKING:
+    from xmlstream.sink.closings import ClosedSoFar
+
+NOT_CLOSED = 4
+"""The exit code if the output has not closed it in time."""
+
+_SHOWN = 3
+"""The most parts that are named of what is missing."""
+
+
+def wait(
+    output: Annotated[str, argument("OUT", "What `xmlstream run -o` names: a directory, a URL or a table.")],
+    punctuation: Annotated[
+        str | None, argument("PUNCTUATION", "What must be closed, by position, such as '<*, 5>' or '<*, [0,23]>'.")
+    ] = None,
+    where: Annotated[
+        list[str] | None, option("NAME=PATTERN", "What must be closed, by names, such as 'hour=5'; repeatable.")
+    ] = None,
+    timeout: Annotated[
+        str | None, option("TIME", "Give up after this time, such as 10m, with exit code 4; 0s looks once.")
+    ] = None,
+    every: Annotated[str, option("TIME", "How often to look.")] = "1s",
+    schema: Annotated[
+        str | None, option("DDL", 'Attributes of an XML output, such as "maxtemp DOUBLE, hour INT", if texts mislead.')
+    ] = None,
+) -> None:
+    """Wait until an output has closed a part of its result: no further row of that part will come.
+
+    Exit code 0 says so. An output that does not exist yet is waited for. It reads and never writes.
+    """
+    from xmlstream.sink.closings import ClosedSoFar
+    from xmlstream.sources.xml.options.formats import seconds
+
+    by_name = name_values(where, "--where", "NAME=PATTERN")
+    if (punctuation is None) == (not by_name):
+        what = "wait takes a punctuation or --where, and not both"
+        raise UsageError(what, hint="xmlstream wait OUT '<*, 5>', or xmlstream wait OUT --where hour=5")
+    wanted = punctuation if punctuation is not None else {name: text.strip() for name, text in by_name.items()}
+    pause = seconds("every", every)
+    limit = None if timeout is None else seconds("timeout", timeout)
+    closed = ClosedSoFar(output, wanted, schema)
+    if (number := closed_in(closed, pause, limit, lambda: say(f"nothing is closed in {output} yet: waiting"))) is None:
+        missing = list(map(str, closed.missing))
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        lacks = f": it lacks {', '.join(missing[:_SHOWN])}{more}" if missing else ", since it has closed nothing"
+        say(f"{output} is not complete{lacks}")
+        raise typer.Exit(NOT_CLOSED)
+    typer.echo(f"{output} is complete since slice {number}")
+
+
+def closed_in(
+    closed: ClosedSoFar, pause: float, limit: float | None, on_nothing: Callable[[], None] = lambda: None
+) -> int | None:
+    """The slice with which an output has closed what is wanted; None if it has not within the limit.
+
+    Args:
+        closed: The output, which is read anew after each pause.
+        pause: The seconds between two looks.
+        limit: The most seconds to wait; None for as long as it takes.
+        on_nothing: Called once, if nothing is closed at the first look.
+    """
+    until = None if limit is None else time.monotonic() + limit
+    is_first = True
+    while True:
+        for number in closed.read():
+            if not closed.missing:
+                return number
+        if is_first and closed.schema is None:
+            on_nothing()
+        is_first = False
+        left = pause if until is None else min(pause, until - time.monotonic())
+        if left <= 0:
+            return None
+        time.sleep(left)
