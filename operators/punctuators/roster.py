@@ -32,13 +32,12 @@ from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.rule import (
     Facts,
     Rule,
-    added,
     greatest_of,
     ordered_attribute,
     prefix_of,
     unless_late,
     up_to,
-    with_closed,
+    with_ended,
 )
 from xmlstream.operators.required_punctuations import Way
 from xmlstream.operators.state.operator_state import OperatorState
@@ -134,7 +133,7 @@ class ByRoster(Rule):
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that members closed before the slice, or behind the position at which its value passed."""
         schema = state.inputs[0]
-        tuples = with_closed(tuples, list(added(state).set), _CLOSED)
+        tuples = with_ended(tuples, state, _CLOSED)
         if self.attribute is None:
             return unless_late(tuples, _CLOSED).drop(_CLOSED)
         place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)

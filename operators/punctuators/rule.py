@@ -142,14 +142,10 @@ def constants(schema: Schema, names: Sequence[str], values: Iterable[object]) ->
 
 def with_ended(tuples: Frame, state: OperatorState, name: str) -> Frame:
     """The tuples with a column of that name: whether a punctuation of an earlier slice, added here, matches them."""
-    return with_closed(tuples, list(added(state).set), name)
-
-
-def with_closed(tuples: Frame, closed: Sequence[Punctuation], name: str) -> Frame:
-    """The tuples with a BOOLEAN column of that name: whether one of these punctuations matches the tuple."""
-    if is_inline(closed):
-        return tuples.select("*", f"({condition(closed)}) AS {name}")
-    late, others = matching(tuples, closed), not_matching(tuples, closed)
+    ended = list(added(state).set)
+    if is_inline(ended):
+        return tuples.select("*", f"({condition(ended)}) AS {name}")
+    late, others = matching(tuples, ended), not_matching(tuples, ended)
     return late.select("*", f"true AS {name}").union(others.select("*", f"false AS {name}"))
 
 

@@ -96,8 +96,9 @@ class Guard:
         await (self._app if refusal is None else refusal)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
-        operates = self._operate is not None and (scope["method"], scope["path"]) == ("POST", DECLARE)
-        if scope["method"] not in ("GET", "HEAD") and not operates:
+        method, path = (scope[name] for name in ("method", "path"))
+        operates = self._operate is not None and (method, path) == ("POST", DECLARE)
+        if method not in ("GET", "HEAD") and not operates:
             return PlainTextResponse("this server is read-only: use GET or HEAD\n", 405, {"Allow": "GET, HEAD"})
         if self._token is None:
             if headers.get("host", "").lower() in self._hosts:

@@ -319,6 +319,9 @@ def require_wider(new: Attribute, old: Attribute) -> None:
         raise Differs(f"{new.name} is {one.type}, and was {other.type}")
     if other.nullable and not one.nullable:
         raise Differs(f"{new.name} is NOT NULL, and kept tuples may lack it")
+    if one.listed != other.listed:
+        # What is closed is recorded by ranges of the values of then.
+        raise Differs(f"the domain of {new.name} lists other values than before")
     for end in (other.low, other.high):
         if end is not None and not one.contains(end):
             raise Differs(f"the domain of {new.name} is narrower than before")

@@ -10,6 +10,8 @@ import pytest
 import xmlstream.testing as xt
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from xmlstream.punct_ns.errors import QueryError, UnsafeQuery
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.runtime.plan_comparison import Differs, require_wider
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -93,3 +95,11 @@ def test_a_list_is_proposed_where_it_is_enough(type_: str, proposed: str) -> Non
 def test_what_is_no_list_is_refused(domains: str, what: str) -> None:
     with pytest.raises(QueryError, match=what):
         xt.case(QUERY.format(type="STRING", how=f"domains '{domains}'"))
+
+
+def test_another_list_takes_no_state_over() -> None:
+    few, more = (Schema.of(sid="STRING").bounded(text)["sid"] for text in ("sid {S1, S3}", "sid {S1, S2, S3}"))
+    require_wider(few, few)
+    for new, old in ((more, few), (few, more)):
+        with pytest.raises(Differs, match="the domain of sid lists other values than before"):
+            require_wider(new, old)
