@@ -236,3 +236,49 @@ def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_
     holds()
     print(dict(seen))
     assert seen["taken over"] >= DRAWN // 8
+
+
+RULES = ["order of hour", "order of hour, slack 1", "order of hour, slack 3", "order of hour, per sid, slack 1", ""]
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> list[list[tuple[int, int]]]:
+    """Reports of two sensors in three documents, roughly in order."""
+    hour = st.integers(0, 4)
+    return [[(draw(st.integers(1, 2)), 3 * n + draw(hour)) for _ in range(draw(st.integers(1, 6)))] for n in range(3)]
+
+
+def test_under_another_rule_each_group_is_answered_once_and_each_tuple_counted_once_or_set_aside(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=DRAWN, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(reports(), st.permutations(RULES))
+    def holds(documents: list[list[tuple[int, int]]], rules: list[str]) -> None:
+        home = tmp_path / str(len(list(tmp_path.iterdir())))
+        (home / "in").mkdir(parents=True)
+        for number, document in enumerate(documents):
+            rows = "".join(f"<t><sid>{sid}</sid><hour>{hour}</hour></t>" for sid, hour in document)
+            (home / "in" / f"{number}.xml").write_text(f"<s>{rows}</s>")
+            rule = rules[min(number, 1)]
+            punctuate = f", punctuate '{rule}'" if rule else ""
+            table = (
+                "CREATE TABLE report (sid INT, hour INT) USING punctuated_xml OPTIONS"
+                f" (path '{home}/in', rowTag 't', schemes '', domains 'sid 1..2', ungrammatical 'divert'{punctuate});\n"
+                f"CREATE TABLE counted USING punctuated_xml OPTIONS (path '{home}/out', rowTag 'row');\n"
+                "INSERT INTO counted SELECT hour, count(*) AS n FROM report GROUP BY hour;"
+            )
+            inserts = xs.inserts_from_sql(in_process, table)
+            xs.run(inserts, home / "state", change=number == 1, keep_open=number < 2)
+        found = written(home / "out", ["hour", "n"])
+        letters = [line for path in (home / "out").glob("_dead_letters/*") for line in path.read_text().splitlines()]
+        seen[f"{len(letters)} set aside"] += 1
+        hours = Counter(hour for hour, _ in found.elements())
+        assert set(hours.values()) == {1}, f"{rules[:2]}: {documents}"
+        sent = sum(map(len, documents))
+        assert sum(n for _, n in found.elements()) + len(letters) == sent, f"{rules[:2]}: {documents}"
+
+    holds()
+    print(dict(seen))
+    assert len(seen) > 1

@@ -186,19 +186,33 @@ class QueryChange:
         return self.last.state(source).sets.get("added", ())
 
     def _of_old_nodes(self) -> Iterator[Verdict]:
-        """What becomes of operators of the old query that the new one lacks."""
+        """What becomes of operators of the old query that the new one lacks, or that another result goes on with."""
+        for i, k in self.continued.items():
+            yield from self._of_continued(results(self.new)[i], results(self.old)[k])
         took = {taken.old for taken in self.comparison.taken.values()}
-        served = self._serving(self.old, self.continued.values())
         for node, name in self.old_names.items():
-            if isinstance(node.operator, Punctuate) and self.must_hand_down(node) and not self.source_of(node):
-                yield Verdict(name, "refused", "what it has closed must stay closed, and it is not on a source")
-            if node in took or not keeps(node) or isinstance(node.operator, Punctuate):
-                continue
-            rows, says = self._rows(node), brief(described(node))
-            if node in served and rows:
-                yield Verdict(name, "refused", f"the new query does not go on with the {rows} rows that it keeps", says)
-            else:
-                yield Verdict(name, "gone", f"with {rows} rows" if rows else "", says)
+            if isinstance(node.operator, Punctuate):
+                if self.must_hand_down(node) and not self.source_of(node):
+                    yield Verdict(name, "refused", "what it has closed must stay closed, and it is not on a source")
+            elif keeps(node) and node not in took:
+                rows = self._rows(node)
+                yield Verdict(name, "gone", f"with {rows} rows" if rows else "", brief(described(node)))
+
+    def _of_continued(self, new: Node, old: Node) -> Iterator[Verdict]:
+        """Refuses a result that goes on with other operators than the result before it, or without one of these."""
+        below, before = topological(new), set(topological(old))
+        took = {self.comparison.taken[node].old for node in below if node in self.comparison.taken}
+        for node in below:
+            taken = self.comparison.taken.get(node)
+            if taken is not None and (keeps(node) or isinstance(node.operator, Scan)) and taken.old not in before:
+                yield Verdict(
+                    self.new_names[node], "refused", f"its result was not computed from {self.old_names[taken.old]}"
+                )
+        for node in topological(old):
+            is_left = node not in took and keeps(node) and not isinstance(node.operator, Punctuate)
+            if is_left and (rows := self._rows(node)):
+                why = f"its result does not go on with the {rows} {'row' if rows == 1 else 'rows'} that it keeps"
+                yield Verdict(self.old_names[node], "refused", why, brief(described(node)))
 
     def must_hand_down(self, node: Node) -> bool:
         """Whether what a punctuate of the old plan has closed must be closed below it, as the rule is gone or other."""

@@ -405,6 +405,17 @@ def test_outputs_are_added_left_out_and_put_in_another_order(in_process: InProce
     assert house.rows("every").total() == 8
 
 
+def test_a_result_does_not_go_on_with_the_groups_of_another(in_process: InProcessSession, tmp_path: Path) -> None:
+    house = warehouse(tmp_path)
+    north, south = (f"SELECT hour, max(temp) AS top FROM {name} GROUP BY hour" for name in ("north", "south"))
+    house.send(0)
+    house.run(in_process, {"a": north, "b": south})
+    for queries in ({"a": south, "b": north}, {"a": south}):
+        with pytest.raises(StateError, match=r"its result was not computed from (north|south)"):
+            house.run(in_process, queries, change=True)
+    house.run(in_process, {"b": south}, change=True)
+
+
 def test_a_change_is_undone_until_the_next_slice(in_process: InProcessSession, tmp_path: Path) -> None:
     house = warehouse(tmp_path)
     renamed = HOTTEST.replace("hottest", "top")
