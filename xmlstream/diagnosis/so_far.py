@@ -133,6 +133,18 @@ class SoFar:
             found.append((texts, any(test(column.type) for test in numeric)))
         return found
 
+    def first(self, most: int) -> Mapping[str, object]:
+        """The first of them as texts, for a page: their `columns`, `rows`, and how many `more`."""
+        columns = self.columns(most)
+        return {
+            **self._facts(),
+            "result": self.result or "",
+            "origin": self.origin,
+            "columns": [{"name": texts[0], "number": is_number} for texts, is_number in columns],
+            "rows": list(zip(*(texts[1:] for texts, _ in columns), strict=True)),
+            "more": max(0, self.tuples.num_rows - most),
+        }
+
     @property
     def origin(self) -> str:
         """The kept rows that they come from, in words."""

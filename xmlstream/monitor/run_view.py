@@ -426,22 +426,7 @@ class RunView:
         if answers is None:
             why = f"{kept:,} tuples are kept" if kept > MOST_KEPT else "Spark is needed to compute them"
             return {"results": [], "what": f"{why}: xmlstream so-far prints them from the checkpoint"}
-        results = []
-        for one in answers:
-            columns = one.columns(SO_FAR_ROWS)
-            results.append(
-                {
-                    "result": one.result or "",
-                    "slice": one.slice,
-                    "time": one.time.isoformat(),
-                    "closed": one.closed,
-                    "origin": one.origin,
-                    "columns": [{"name": texts[0], "number": is_number} for texts, is_number in columns],
-                    "rows": list(zip(*(texts[1:] for texts, _ in columns), strict=True)),
-                    "more": max(0, one.tuples.num_rows - SO_FAR_ROWS),
-                }
-            )
-        return {"results": results}
+        return {"results": [one.first(SO_FAR_ROWS) for one in answers]}
 
     def declare(self, source: str, punctuation: str, by: str) -> list[str]:
         """Declares a punctuation in the place of a source; returns what was noted.
