@@ -350,18 +350,24 @@ def test_a_followed_query_says_which_table_is_read_once(here: Command) -> None:
     assert not said(here("explain", "-", stdin=query))
 
 
-def test_the_hint_for_sections_of_many_documents_leads_to_a_query_that_says_what_it_does_not_read(
+def test_sections_of_many_documents_close_and_the_hint_for_one_that_closes_everything_leads_where_it_says(
     here: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     for number in (1, 2):
         (tmp_path / "in" / f"{number}.xml").write_text(f"<r><s id='{number}'><v>5</v></s></r>")
     query = f"CREATE TABLE t (s INT, v INT) USING punctuated_xml OPTIONS (path '{tmp_path / 'in'}', path.s '../@id',"
-    query += " rowTag 'v', path.v '.', sectionEnds 's s'{}); SELECT s, sum(v) AS v FROM t GROUP BY s"
-    run = ("run", "-", "--engine", "duckdb", "-o", tmp_path / "out", "--checkpoint", tmp_path / "state", "--keep-open")
-    _, hint = said(here(*run, stdin=query.format("")))
-    (option,) = re.findall(r"Hint: (documents 'merge')", hint)
-    result = here(*run, stdin=query.format(f", {option}"))
+    query += " rowTag 'v', path.v '.', sectionEnds '{}'{}); SELECT s, sum(v) AS v FROM t GROUP BY s"
+
+    def run(name: str, ends: str, more: str = "") -> subprocess.CompletedProcess[str]:
+        into = ("-o", tmp_path / name, "--checkpoint", tmp_path / f"{name}-state", "--engine", "duckdb", "--keep-open")
+        return here("run", "-", *into, stdin=query.format(ends, more))
+
+    assert "2 tuples out" in said(run("each", "s s"))[-1]
+    what, hint = said(run("all", "s s; r *"))
+    assert what == "the end of r in one document closes everything, and others may follow it"
+    (option,) = re.findall(r"documents 'merge'", hint)
+    result = run("merged", "s s; r *", f", {option}")
     assert said(result)[0] == (
         "warning: t has the documents that are there when the query begins: with documents 'merge' those that arrive"
         " later are not read"
