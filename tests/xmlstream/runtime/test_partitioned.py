@@ -11,10 +11,13 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import IN_PROCESS_BY_DAY
+from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.declared import declare
 from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_own_values
 from xmlstream.sql.tables.declaration import scan
 
@@ -79,6 +82,18 @@ def test_a_partition_that_says_nothing_holds_up_nobody_elses_keys(session: Sessi
     assert feed.answer() == {1: 2, 2: 2, 4: 1}
     feed.write(0, bid(3, 8), said(auction="3"))
     assert feed.answer() == {1: 2, 2: 2, 3: 3, 4: 1}
+
+
+@IN_PROCESS_BY_DAY
+def test_what_is_declared_of_a_partitions_own_values_holds_for_all(session: Session, tmp_path: Path) -> None:
+    feed = Feed(session, tmp_path)
+    feed.write(0, bid(1, 5), bid(3, 5))
+    feed.write(1, bid(2, 5))
+    assert feed.answer() == {}
+    checkpoint = tmp_path / "checkpoint"
+    for punctuation in ("<1, *>", "<*, 5>"):  # other partitions may have more of hour 5
+        declare(checkpoint, plan_of(checkpoint), None, "bid-partition-0", punctuation)
+    assert feed.answer() == {1: 1}
 
 
 def test_a_tuple_of_a_value_that_another_partition_has_closed_is_ungrammatical(
