@@ -24,7 +24,7 @@ from tests.harness.file_damage import DAMAGES
 from xmlstream.operators.state import closed_set
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime import checkpoint
+from xmlstream.runtime import commit_log
 from xmlstream.session.spark_session import open_spark_session
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ CONF = {"spark.sql.codegen.wholeStage": "false"}
 
 def main() -> None:
     """Does it all, prints a line for each kind of file, and fails if an outcome is none that may be."""
-    checkpoint.WHOLE_EVERY = 2
+    commit_log.WHOLE_EVERY = 2
     closed_set.HELD, closed_set.TOGETHER = 3, 2
     is_here = "--in-process" in sys.argv
     session = xs.open_session(engine="duckdb") if is_here else open_spark_session("local[2]", CONF)

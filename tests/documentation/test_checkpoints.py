@@ -12,7 +12,7 @@ import pytest
 
 from tests.documentation.pages import ROOT, text
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
-from xmlstream.runtime.checkpoint import PLANNED, Commit
+from xmlstream.runtime.commit_log import PLANNED, Commit
 from xmlstream.runtime.migrations import MIGRATIONS
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sources.xml.spark.spool import Batch

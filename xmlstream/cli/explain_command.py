@@ -163,7 +163,7 @@ def measured_rates(path: str) -> dict[str, float]:
     Raises:
         UsageError: It is neither, or has no slice with tuples.
     """
-    from xmlstream.runtime.checkpoint import CommitLog
+    from xmlstream.runtime.commit_log import CommitLog
     from xmlstream.runtime.metrics import read_metrics
     from xmlstream.runtime.remote_checkpoint import readable
 

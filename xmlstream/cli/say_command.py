@@ -66,7 +66,7 @@ def _declare(
     from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.operators.storage.locks import is_locked
     from xmlstream.operators.storage.store import folder_at
-    from xmlstream.runtime.checkpoint import CommitLog, made_whole
+    from xmlstream.runtime.commit_log import CommitLog, made_whole
     from xmlstream.runtime.declared import change_rosters, declare
     from xmlstream.runtime.settings import Settings
     from xmlstream.sources.xml.options.formats import seconds

@@ -48,7 +48,7 @@ def so_far(
     provisional: none of them is in the output.
     """
     from xmlstream.diagnosis.inspection import plan_of
-    from xmlstream.runtime.checkpoint import numbers_in
+    from xmlstream.runtime.commit_log import numbers_in
     from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, refresh):

@@ -19,17 +19,8 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, hidden, unseal, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE, brief
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import (
-    DOCUMENTS,
-    ENDED,
-    PUBLISHED,
-    Commit,
-    CommitLog,
-    Document,
-    PlannedSlice,
-    listings,
-    made_whole,
-)
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, PUBLISHED, Document, listings
+from xmlstream.runtime.commit_log import Commit, CommitLog, PlannedSlice, made_whole
 from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.same_query import QUERY, NodeRecord, QueryRecord
 from xmlstream.sink.document_names import slice_of

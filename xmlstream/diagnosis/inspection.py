@@ -28,7 +28,7 @@ from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.runtime.checkpoint import CommitLog, made_whole
+from xmlstream.runtime.commit_log import CommitLog, made_whole
 from xmlstream.runtime.same_query import is_begun
 
 SHOWN = 3

@@ -40,7 +40,7 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
+from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.driving import is_apart
 from xmlstream.runtime.metrics import in_units
 from xmlstream.runtime.plan_state import PlanState

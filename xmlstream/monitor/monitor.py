@@ -17,7 +17,7 @@ import time
 from xmlstream.dataclasses import dataclass
 from xmlstream.monitor.run_view import RunView
 from xmlstream.punct_ns.errors import UsageError, not_installed, reason
-from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.watching import Watched
 
 LOOPBACK = "127.0.0.1"

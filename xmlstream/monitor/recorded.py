@@ -16,7 +16,8 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, store_at, unseal
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import ENDED, LETTERS, CommitLog
+from xmlstream.runtime.checkpoint import ENDED, LETTERS
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched

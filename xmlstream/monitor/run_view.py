@@ -29,7 +29,7 @@ from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
-from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
+from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
 from xmlstream.runtime.watching import Watched, what_of

@@ -41,19 +41,8 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.runtime.checkpoint import (
-    CHANGING,
-    DOCUMENTS,
-    ENDED,
-    FORMER,
-    PUBLISHED,
-    Checkpoint,
-    Commit,
-    CommitLog,
-    Mirror,
-    made_whole,
-    sealed_plan,
-)
+from xmlstream.runtime.checkpoint import CHANGING, DOCUMENTS, ENDED, FORMER, PUBLISHED, Checkpoint, Mirror, sealed_plan
+from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.plan_comparison import Names, Taken, keeps

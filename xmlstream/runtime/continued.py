@@ -40,7 +40,8 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Attribute, Schema, leaves
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS, punctuation_from_texts
-from xmlstream.runtime.checkpoint import DOCUMENTS, Commit, CommitLog
+from xmlstream.runtime.checkpoint import DOCUMENTS
+from xmlstream.runtime.commit_log import Commit, CommitLog
 from xmlstream.runtime.same_query import QUERY, QueryRecord
 from xmlstream.sink.closed_table import punctuations_in
 from xmlstream.sink.document_names import slice_of

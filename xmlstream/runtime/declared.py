@@ -34,7 +34,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
-    from xmlstream.runtime.checkpoint import Commit
+    from xmlstream.runtime.commit_log import Commit
 
 NOTES = "declared"
 """The folder of a checkpoint with the notes that no slice has taken in yet."""

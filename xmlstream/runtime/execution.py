@@ -36,7 +36,8 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, res
 from xmlstream.punct_ns.errors import original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint, Commit
+from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.in_step import InStep
 from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed

@@ -19,7 +19,7 @@ from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.plan_comparison import Comparison, keeps
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord

@@ -26,17 +26,8 @@ from xmlstream.operators.storage.store import Folder, Place, Store, hidden, seal
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import (
-    CHANGING,
-    COUNTS,
-    DOCUMENTS,
-    FORMER,
-    LETTERS,
-    PUBLISHED,
-    Checkpoint,
-    Mirror,
-    numbers_in,
-)
+from xmlstream.runtime.checkpoint import CHANGING, COUNTS, DOCUMENTS, FORMER, LETTERS, PUBLISHED, Checkpoint, Mirror
+from xmlstream.runtime.commit_log import numbers_in
 from xmlstream.runtime.same_query import QUERY, SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of

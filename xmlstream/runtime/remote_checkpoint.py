@@ -1,6 +1,6 @@
 """A checkpoint in an object store: the commits count there, and the run works on a *working copy* in a directory.
 
-    commits/000000007.json    the log: a record for each slice (`xmlstream.runtime.checkpoint`), and the barriers
+    commits/000000007.json    the log: a record for each slice (`xmlstream.runtime.commit_log`), and the barriers
     objects/RUN/…             files of the working copy, as a run has put them: segments, closed strings, drafts
     logs/…/BEGIN-END-RUN      parts of the working copy's append-only files
     staged/RUN/…              tuples of the current slice, where executors share nothing but the store with the driver
@@ -47,7 +47,8 @@ from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint import LETTERS, OF_CHANGES, Commit, LogPart, Mirror, Remote, numbers_in
+from xmlstream.runtime.checkpoint import LETTERS, OF_CHANGES, Mirror
+from xmlstream.runtime.commit_log import Commit, LogPart, Remote, numbers_in, record_key
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -212,7 +213,7 @@ class RemoteCheckpoint(Mirror):
             self.store.create(_key(self._next), sealed(record.json()))
         except FileExistsError:
             raise self.taken_over() from None
-        remote = _remote(record)
+        remote = record.there
         gone = _named(self._objects, self._parts) - _named(remote.objects, remote.logs)
         old = [_key(each) for each in self._log if each not in remote.log]
         self._next += 1
@@ -225,8 +226,8 @@ class RemoteCheckpoint(Mirror):
         self._objects, self._parts = {}, {}
         made = self.secure(record, logs, kept, paths)
         notes = {name: self._local.read(name).decode() for name in NOTES}
-        self._local.delete(f"commits/{_key(record.slice).rpartition('/')[2]}")
-        self.create(replace(made, remote=replace(_remote(made), notes=notes)))
+        self._local.delete(_key(record.slice))
+        self.create(replace(made, remote=replace(made.there, notes=notes)))
 
     def cause(self, failure: BaseException) -> BaseException:
         """See `Mirror.cause`: tasks may miss objects that a run which took over has removed."""
@@ -313,7 +314,7 @@ class RemoteCheckpoint(Mirror):
                     self._runs.append(value["barrier"])
                     continue
                 commit = Commit.from_json(value)
-                self._runs.append(_remote(commit).run)
+                self._runs.append(commit.there.run)
                 return number, content, commit
         return None
 
@@ -328,7 +329,7 @@ class RemoteCheckpoint(Mirror):
         self._log, self._objects, self._parts = (), {}, {}
         if found is not None:
             number, content, last = found
-            remote = _remote(last)
+            remote = last.there
             self._log, self._objects, self._parts = remote.log, dict(remote.objects), remote.logs
             earlier = [each for each in self._log if each != number]
             for text, value in [*self._all(self._read, map(_key, earlier)), (content, {"slice": last.slice})]:
@@ -375,7 +376,7 @@ class RemoteCheckpoint(Mirror):
     def _restore_notes(self, last: Commit | None) -> None:
         """Restores `query.json` and the plan of the last run that has noted them, or of the last commit."""
         keys = (key for run in self._runs if self.store.size(key := f"runs/{run}.json") is not None)
-        noted = next((self._read(key)[1] for key in keys), _remote(last).notes if last else {})
+        noted = next((self._read(key)[1] for key in keys), last.there.notes if last else {})
         for name, text in noted.items():
             self._local.replace(name, [text.encode()], durable=False)
 
@@ -398,7 +399,7 @@ class RemoteCheckpoint(Mirror):
 
     def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Commit | None) -> None:
         """Removes old objects that no commit names, and dead letters before the barrier of slices not committed."""
-        names = _remote(last) if last is not None else Remote(self.run, tuple(numbers[-1:] or [0]), {}, {})
+        names = last.there if last is not None else Remote(self.run, tuple(numbers[-1:] or [0]), {}, {})
         needed, first = _named(names.objects, names.logs), min(names.log)
         committed = last.slice if last is not None else -1
         now, listed = time.time(), list(self._hasty.listed())
@@ -444,12 +445,7 @@ class SharedSegments:
 
 
 def _key(number: int) -> str:
-    return f"commits/{number:09d}.json"
-
-
-def _remote(record: Commit) -> Remote:
-    assert isinstance(record.remote, Remote)
-    return record.remote
+    return f"commits/{record_key(number)}"
 
 
 def _named(objects: Mapping[str, tuple[str, str]], parts: Mapping[str, Sequence[LogPart]]) -> set[str]:

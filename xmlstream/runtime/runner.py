@@ -19,7 +19,8 @@ from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
-from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Commit, Mirror
+from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Mirror
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.continued import leaving_out, note
 from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped

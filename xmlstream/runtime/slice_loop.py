@@ -24,7 +24,8 @@ from typing import Any, TypeAlias
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
-from xmlstream.runtime.checkpoint import Checkpoint, Commit
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.declared import Declared, DeclaredNotes
 from xmlstream.runtime.execution import QueryStopped
 from xmlstream.runtime.feeds import Feeds

@@ -34,7 +34,8 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import in_utc
-from xmlstream.runtime.checkpoint import Commit, Mirror
+from xmlstream.runtime.checkpoint import Mirror
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.metrics import BEFORE
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.recovery import Recovered, recover

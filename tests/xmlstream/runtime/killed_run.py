@@ -16,7 +16,7 @@ from unittest import mock
 from xmlstream.cli.commands import main
 from xmlstream.operators.storage import segments
 from xmlstream.runtime import execution
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.sink import directory_sink
 
 POINTS = {

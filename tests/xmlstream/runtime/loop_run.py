@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from xmlstream.runtime.checkpoint import Checkpoint, Commit
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.slice_loop import Pace, SliceLoop
 from xmlstream.sources.xml.options.reading import Reading

@@ -15,7 +15,8 @@ from xmlstream.operators.storage.durable import checksum
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime import checkpoint
-from xmlstream.runtime.checkpoint import Checkpoint, Commit, CommitLog
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import Commit, CommitLog
 from xmlstream.runtime.recovery import PublishedOutput
 from xmlstream.sink.sink import Draft
 

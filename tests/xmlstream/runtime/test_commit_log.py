@@ -6,7 +6,7 @@ import pytest
 
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.records import LogRecord
-from xmlstream.runtime.checkpoint import Commit, CommitLog, made_whole
+from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 
 
 def record(number: int, added: str, *, whole: bool = False) -> Commit:

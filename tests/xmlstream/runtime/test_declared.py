@@ -16,7 +16,8 @@ from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.checkpoint import Checkpoint, CommitLog, made_whole
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, change_rosters, declare
 from xmlstream.runtime.execution import Execution
 

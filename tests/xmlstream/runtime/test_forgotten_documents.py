@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tests.harness.file_damage import DAMAGES
 from tests.harness.nights import AT_NIGHT
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.checkpoint import Checkpoint, Commit
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions

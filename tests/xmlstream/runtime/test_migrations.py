@@ -28,7 +28,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import migrations
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.migrations import MIGRATIONS, Migration
 from xmlstream.sink.closings import reader_of
 

@@ -24,7 +24,8 @@ from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.runtime import remote_checkpoint
-from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint, readable
 from xmlstream.runtime.same_query import SameQuery
@@ -139,7 +140,7 @@ def test_many_whole_records_and_few_parts_of_logs(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], url: str, tmp_path: Path
 ) -> None:
     pieces = mock.patch.object(remote_checkpoint, "CHUNK", 100)  # and files in many pieces
-    with mock.patch("xmlstream.runtime.checkpoint.WHOLE_EVERY", 2), pieces:
+    with mock.patch("xmlstream.runtime.commit_log.WHOLE_EVERY", 2), pieces:
         asked, out = query(in_process, sensors), tmp_path / "out"
         runs = ending_after_each_slice(lambda **options: asked.run(out, url, **options))
     assert documents(out) == whole
@@ -394,7 +395,7 @@ def test_a_damaged_object_is_named(
         if len(seen) == 4:
             raise Ends
 
-    with mock.patch("xmlstream.runtime.checkpoint.WHOLE_EVERY", 2), pytest.raises(Ends):
+    with mock.patch("xmlstream.runtime.commit_log.WHOLE_EVERY", 2), pytest.raises(Ends):
         asked.run(tmp_path / "out", url, on_slice=end)
     key = max(one.key for one in store.listed() if one.key.startswith(folder))
     if is_gone:

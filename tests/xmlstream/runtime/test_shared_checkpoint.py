@@ -23,7 +23,7 @@ from xmlstream.operators.storage.store import store_of
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime import remote_checkpoint, runner
-from xmlstream.runtime.checkpoint import Commit
+from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.remote_checkpoint import RemoteCheckpoint
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading

@@ -20,7 +20,7 @@ import xmlstream as xs
 from tests.xmlstream.runtime.loop_run import ROOT, Listed, Staged, rows
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.execution import QueryStopped
 from xmlstream.runtime.slice_loop import Pace, RunningQuery

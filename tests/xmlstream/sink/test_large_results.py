@@ -17,7 +17,7 @@ from tests.harness.nights import AT_NIGHT
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime import execution
-from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.recovery import Recovered
 from xmlstream.sink import directory_sink
 from xmlstream.sink.directory_sink import DirectorySink
