@@ -45,6 +45,11 @@ class Remote(Record):
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
+def object_keys(objects: Mapping[str, tuple[str, str]], parts: Mapping[str, Sequence[LogPart]]) -> set[str]:
+    """The keys of the objects that a commit with these files and parts of files names."""
+    return {there for there, _ in objects.values()} | {part[2] for each in parts.values() for part in each}
+
+
 @dataclass(frozen=True, slots=True)
 class Commit(Record):
     """The record of a slice.
@@ -84,7 +89,7 @@ class Commit(Record):
     @property
     def there(self) -> Remote:
         """What a commit to an object store names there."""
-        assert self.remote is not None
+        assert isinstance(self.remote, Remote)
         return self.remote
 
     def state(self, name: str) -> OperatorRecord:

@@ -48,7 +48,7 @@ from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseale
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.checkpoint import LETTERS, OF_CHANGES, Mirror
-from xmlstream.runtime.commit_log import Commit, LogPart, Remote, numbers_in, record_key
+from xmlstream.runtime.commit_log import Commit, LogPart, Remote, numbers_in, object_keys, record_key
 
 LITTER_SECONDS = 24 * 3600
 """The age at which a start removes objects that no commit names."""
@@ -214,7 +214,7 @@ class RemoteCheckpoint(Mirror):
         except FileExistsError:
             raise self.taken_over() from None
         remote = record.there
-        gone = _named(self._objects, self._parts) - _named(remote.objects, remote.logs)
+        gone = object_keys(self._objects, self._parts) - object_keys(remote.objects, remote.logs)
         old = [_key(each) for each in self._log if each not in remote.log]
         self._next += 1
         self._log, self._objects, self._parts = remote.log, dict(remote.objects), remote.logs
@@ -400,7 +400,7 @@ class RemoteCheckpoint(Mirror):
     def _remove_litter(self, barrier: int, numbers: Sequence[int], last: Commit | None) -> None:
         """Removes old objects that no commit names, and dead letters before the barrier of slices not committed."""
         names = last.there if last is not None else Remote(self.run, tuple(numbers[-1:] or [0]), {}, {})
-        needed, first = _named(names.objects, names.logs), min(names.log)
+        needed, first = object_keys(names.objects, names.logs), min(names.log)
         committed = last.slice if last is not None else -1
         now, listed = time.time(), list(self._hasty.listed())
         begun = next((now - one.written for one in listed if one.key == _key(barrier)), now)
@@ -446,11 +446,6 @@ class SharedSegments:
 
 def _key(number: int) -> str:
     return f"commits/{record_key(number)}"
-
-
-def _named(objects: Mapping[str, tuple[str, str]], parts: Mapping[str, Sequence[LogPart]]) -> set[str]:
-    """The keys of the objects that a commit with these files and parts of files names."""
-    return {there for there, _ in objects.values()} | {part[2] for each in parts.values() for part in each}
 
 
 def _of_run(name: str, run: str) -> str:
