@@ -27,8 +27,8 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 387,
-    "lines": 84_230,
+    "modules": 388,
+    "lines": 84_300,
     "contracts": 16,
     "words of conversation": 8,
     "names that stand for two things": 27,
