@@ -447,9 +447,22 @@ def _within(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
     """Returns the values of an end of x itself that leave no awaited value beyond a cut."""
     if cut is BEYOND:
         return ValueSet(y)  # no value is the last one, so that a greater one may come of each
+    if x.listed != y.listed:
+        return _within_values(end, cut, x, y)
     if end.relation in ("<", ">"):
         if x.numbered is not None:
             cut += 1 if end.upper else -1
         else:
             cut = y.cut(x.bound(cut, above=end.upper)[0], after=end.upper)
     return ValueSet.of_intervals(y, [(y.bottom, cut) if end.upper else (cut, y.top)])
+
+
+def _within_values(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
+    """The same by the value next to the cut, where a list numbers the values of one of both."""
+    if cut == (x.top if end.upper else x.bottom):
+        return ValueSet.of_intervals(y, [(y.bottom, y.top)])
+    value, is_awaited = x.bound(cut, above=end.upper)
+    if is_awaited:
+        return _failing(end, value, y)
+    edge = y.cut(value, after=end.upper)
+    return ValueSet.of_intervals(y, [(y.bottom, edge) if end.upper else (edge, y.top)])

@@ -21,6 +21,7 @@ from lxml import etree
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import IsoRewriting, patterns_of
 from xmlstream.sources.xml.options.leaf_paths import local_tag
@@ -123,7 +124,7 @@ class ObservedValues:
         if not falls:
             return 0
         few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
-        return ceil(max(falls) / timedelta(seconds=1)) if few and self.type == "TIMESTAMP" else None
+        return ceil(max(falls) / timedelta(seconds=1)) if few and isinstance(domain.sql, TimestampType) else None
 
 
 _FEW_VALUES = 3

@@ -222,7 +222,7 @@ def test_the_shell_is_told_how_to_complete(monkeypatch: pytest.MonkeyPatch, here
     monkeypatch.setenv("_XMLSTREAM_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "xmlstream che")
     monkeypatch.setenv("COMP_CWORD", "1")
-    assert here().stdout.split() == ["check"]
+    assert here().stdout.split() == ["check", "checkpoint"]
 
 
 def test_examples_are_written_and_nothing_else_is_overwritten(here: Command, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_each_dimension_in_which_engines_can_differ_is_named() -> None:
     assert {name for line in lines for name in line.differs} == {"Tick", "Scope", "Report"}
 
 
-EXPERIMENTS = ROOT / "data" / "secret"
+EXPERIMENTS = ROOT / "data"
 THIRD = ("experiment3", "--size", "4", "--agg", "sum", "--profile", "coral8")
 CORAL8_DESCRIBED = "(start rounded, report content change & non-empty, tick batch)"
 

@@ -283,7 +283,7 @@ DECLARATIONS = [
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') TBLPROPERTIES ('a'='b')", "t is not"),
     ("CREATE TABLE t (a INT DEFAULT 3) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "DEFAULT"),
     ("CREATE TABLE t (a INT GENERATED ALWAYS AS (1)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not supp"),
-    ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "PRIMARY KEY is"),
     ("CREATE TABLE t (a) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
     ("CREATE TABLE t (a VARCHAR) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
     ("CREATE TABLE t (a MAP<STRING, INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not read from XML"),
