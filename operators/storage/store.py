@@ -308,7 +308,7 @@ class Folder:
         sync([self.path(key).parent, self.path(to).parent])
 
     def link(self, key: str, to: Folder) -> None:
-        """Gives a file, or those of a folder, a second name in another folder; copies files to which lines are appended.
+        """Gives a file, or those of a folder, another name in a folder; copies files to which lines are appended.
 
         Raises:
             OSError: It is not there, or is removed meanwhile.
