@@ -50,6 +50,8 @@ def change(
         for verdict in found.verdicts:
             typer.echo(f"  {verdict}")
         found.require()
+        for line in found.closed_before():
+            typer.echo(line)
 
 
 def _change(

@@ -204,12 +204,11 @@ class _Run:
             on_slice = stack.enter_context(shown(self.console, view, verbose=verbose, follow=settings.follow))
             if settings.watcher is None and self.console.is_terminal:
                 settings = replace(settings, watcher=view)
-            launched = launch(spark, root, replace(settings, on_slice=on_slice))
+            launched = launch(spark, root, replace(settings, on_slice=on_slice, on_change=self._print))
             stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
             if launched.after is not None:
-                line = f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}"
-                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+                self._print(f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}")
             return self._wait(launched)
 
     def _continuing(self, root: Node) -> Node:
@@ -217,9 +216,11 @@ class _Run:
         how, settings = self._how, self._settings
         continued = continuing(root, how.continues, settings.checkpoint, settings.targets, how.incomplete)
         if continued is not root:
-            line = f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}"
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._print(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
         return continued
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _wait(self, launched: Launched) -> Summary | None:
         waits = self._settings.follow
@@ -228,8 +229,7 @@ class _Run:
                 return launched.wait()
             if waits and launched.closed:
                 waits = False
-                line = "the input has ended for good, and the query is closed; Ctrl-C ends the run"
-                self.console.print(line, highlight=False, soft_wrap=True)
+                self._print("the input has ended for good, and the query is closed; Ctrl-C ends the run")
             time.sleep(POLL_SECONDS)
         launched.stop()
         summary = launched.wait()

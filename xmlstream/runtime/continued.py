@@ -115,7 +115,8 @@ def _read(place: str, root: Node, targets: Iterable[Target], incomplete: str | S
     """What an earlier query has closed, as far as it concerns the result, and what is lost."""
     earlier, where, record = _earlier(place, targets)
     types = {} if record is None else {column[0].lower(): column[1] for column in record.plan[-1].schema}
-    closed = _closed(earlier, where, root.schema, types)
+    closed, others = closed_over(earlier, where, root.schema, types)
+    _require_open(where, closed, others, root.schema)
     if incomplete is None:
         _require_whole(place, record, where, root)
     given_up = [] if incomplete is None else [incomplete] if isinstance(incomplete, str) else [*incomplete]
@@ -148,8 +149,20 @@ def _earlier(place: str, targets: Iterable[Target]) -> tuple[Target, str, QueryR
     return earlier, output.where, record
 
 
-def _closed(earlier: Target, where: str, schema: Schema, types: Mapping[str, str]) -> PunctuationSet:
-    """What an output has closed of a result of this schema; `types` are the output's, if they are known."""
+def closed_over(
+    earlier: Target, where: str, schema: Schema, types: Mapping[str, str]
+) -> tuple[PunctuationSet, dict[str, None]]:
+    """What an output has closed of a result of this schema, and other attributes that its punctuations restrict.
+
+    Args:
+        earlier: The output.
+        where: Its name in errors.
+        schema: The attributes of the result, which may be another one than the output's.
+        types: The types of the output's attributes by their names in lower case; empty if it must show them itself.
+
+    Raises:
+        UsageError: It holds no punctuations, cannot be read, or has other types than the result.
+    """
     given = reader_of(earlier)()
     types = types or {a.name.lower(): a.domain.type for a in (Schema.parse(given.types) if given.types else ())}
     found, others = PunctuationSet(schema), dict[str, None]()
@@ -163,6 +176,11 @@ def _closed(earlier: Target, where: str, schema: Schema, types: Mapping[str, str
             found.add(one)
         else:
             others |= dict.fromkeys(one)
+    return found, others
+
+
+def _require_open(where: str, found: PunctuationSet, others: Mapping[str, None], schema: Schema) -> None:
+    """Refuses to continue an output that has closed all, or nothing of the result."""
     if found.is_all:
         what = f"{where} is closed: all of it is final, and nothing is left to continue"
         hint = "with --follow or --keep-open an output stays open; to compute all anew, leave --continues out"
@@ -175,7 +193,6 @@ def _closed(earlier: Target, where: str, schema: Schema, types: Mapping[str, str
     if not found:
         hint = "without punctuations nothing is final: run the query without --continues, and use its output alone"
         raise UsageError(f"{where} has closed nothing", hint=hint)
-    return found
 
 
 def _require_whole(place: str, record: QueryRecord | None, where: str, root: Node) -> None:
