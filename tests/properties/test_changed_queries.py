@@ -29,7 +29,8 @@ from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.punct_ns.errors import QueryError, StateError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, write_element
+from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.sink.closings import reader_of
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession
@@ -164,9 +165,7 @@ def written(directory: Path, names: Sequence[str], since: int = 0) -> Counter[tu
 def closed(directory: Path, names: Sequence[str]) -> list[Punctuation]:
     """The punctuations in the documents of a directory: what is final."""
     schema = Schema.of(**dict.fromkeys(names, "INT"))
-    roots = (etree.parse(path).getroot() for path in directory.glob("slice-*.xml"))
-    found = (element for root in roots for element in root.iterfind(f"{{{PUNCT_NS}}}row"))
-    return [punctuation_from_texts([child.text for child in element], schema) for element in found]
+    return [Punctuation.parse(text, schema) for _, text in reader_of(str(directory))().punctuations]
 
 
 def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_on(
