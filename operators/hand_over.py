@@ -64,8 +64,8 @@ class HandOver(Operator):
 
     def parameters(self, output: Schema) -> str:
         """Whose punctuations they are, and the first of them."""
-        final = f"{_brief(self.closed)} (final there)" if self.of else _brief(self.closed)
-        lost = f" and {_brief(self.lost)} (not whole)" if self.lost else ""
+        final = f"{first_of(self.closed)} (final there)" if self.of else first_of(self.closed)
+        lost = f" and {first_of(self.lost)} (not whole)" if self.lost else ""
         return f"{f'after {self.of}, ' if self.of else ''}without {final}{lost}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
@@ -111,7 +111,7 @@ class HandOver(Operator):
         return [*closed, *new]
 
 
-def _brief(texts: Sequence[str]) -> str:
+def first_of(texts: Sequence[str]) -> str:
     """The first of the punctuations, shortened, and how many more there are."""
     shown = " ".join(text if len(text) <= _LONG else f"{text[:_LONG]}…>" for text in texts[:_SHOWN])
     return f"{shown} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else shown

@@ -283,13 +283,7 @@ class Folder:
         draft = f".{folder}{_UNFINISHED}"
         self.delete(f"{draft}/")
         for key in keys:
-            to = self.path_to_write(f"{draft}/{key}")
-            try:
-                if key.endswith((".json", ".jsonl")):
-                    raise OSError("it is copied")
-                to.hardlink_to(self.path(key))
-            except OSError:
-                shutil.copyfile(self.path(key), to)
+            _link(self.path(key), self.path_to_write(f"{draft}/{key}"))
         sync(path for path in (self.path(draft), *self.path(draft).rglob("*")))
         self.path(draft).rename(self.path(folder))
         sync([self.root])
@@ -314,13 +308,15 @@ class Folder:
         sync([self.path(key).parent, self.path(to).parent])
 
     def link(self, key: str, to: Folder) -> None:
-        """Gives a file that is never written again, or those of a folder, a second name; else copies it."""
-        to.path(key).parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(self.path(key), to.path(key))
-        except OSError:
-            copy = shutil.copytree if self.path(key).is_dir() else shutil.copyfile
-            copy(self.path(key), to.path(key))
+        """Gives a file, or those of a folder, another name in a folder; copies files to which lines are appended.
+
+        Raises:
+            OSError: It is not there, or is removed meanwhile.
+        """
+        if self.path(key).is_dir():
+            shutil.copytree(self.path(key), to.path_to_write(key), copy_function=_link)
+        else:
+            _link(self.path(key), to.path_to_write(key))
 
     def unsynced(self, key: str) -> list[Path]:
         """The paths to `sync` before a commit names the object; empty if writes of this store are durable."""
@@ -366,6 +362,18 @@ Place: TypeAlias = Store | Path | str
 
 LocalPlace: TypeAlias = Folder | Path | str
 """A folder, or its path."""
+
+
+def _link(source: str | Path, to: str | Path) -> None:
+    """Gives a file a second name; copies it where that cannot be, and if lines are appended to it."""
+    try:
+        if str(source).endswith((".json", ".jsonl")):
+            raise OSError("it is copied")
+        os.link(source, to)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, to)
 
 
 def store_at(place: Place) -> Store:

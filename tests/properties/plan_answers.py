@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_random_plans import ABOVE_ONE, ABOVE_TWO, CONDITIONS, DEEPEST, LEAVES, SLICES, SPACE
 from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 
 _SESSION = "sum(fresh::INT) OVER (PARTITION BY b ORDER BY a RANGE UNBOUNDED PRECEDING)"
 _FRESH = "coalesce(a > lag(a) OVER (PARTITION BY b ORDER BY a) + 1, TRUE)"
@@ -79,12 +81,37 @@ class Drawn:
 
 
 @st.composite
-def drawn_plans(draw: st.DrawFn) -> Drawn:
-    """Queries with slices in which joins find partners."""
-    streams = [draw(sliced_streams(SPACE, most=SLICES)) for _ in range(2)]
+def two_streams(draw: st.DrawFn, most: int = SLICES) -> list[list[list[Any]]]:
+    """The slices of both streams, in which joins find partners."""
+    streams = [draw(sliced_streams(SPACE, most=most)) for _ in range(2)]
     for slices in streams:
         slices[0] = [*draw(st.lists(small_tuples(SPACE), min_size=3, max_size=6)), *slices[0]]
-    return Drawn(draw(texts(draw(st.integers(1, DEEPEST)))), streams, draw(st.integers(0, 2)))
+    return streams
+
+
+@st.composite
+def drawn_plans(draw: st.DrawFn) -> Drawn:
+    """Queries with slices in which joins find partners."""
+    return Drawn(draw(texts(draw(st.integers(1, DEEPEST)))), draw(two_streams()), draw(st.integers(0, 2)))
+
+
+OF_PLANS = settings(
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+"""How plans are drawn: they take long to make, and are not made smaller."""
+
+
+def document(items: Sequence[Any]) -> str:
+    """A document with a slice of a stream."""
+    rows = (
+        write_element(item, "r")
+        if isinstance(item, Punctuation)
+        else f"<r>{''.join(f'<{n}>{v}</{n}>' for n, v in zip('abc', item, strict=True) if v is not None)}</r>"
+        for item in items
+    )
+    return f"<rs xmlns:punct='{PUNCT_NS}'>{''.join(rows)}</rs>"
 
 
 class Answers:

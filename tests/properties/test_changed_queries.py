@@ -16,20 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
-from tests.properties.plan_answers import Answers, Texts, texts
+from tests.properties.plan_answers import OF_PLANS, Answers, Texts, document, texts, two_streams
 from tests.properties.test_random_plans import CONDITIONS, DEEPEST, ENDS, SPACE
-from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.punct_ns.errors import QueryError, StateError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, write_element
+from xmlstream.sink.closings import reader_of
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession
@@ -74,9 +73,7 @@ class Change:
 
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
-    streams = [draw(sliced_streams(SPACE, most=3)) for _ in range(2)]
-    for slices in streams:
-        slices[0] = [*draw(st.lists(small_tuples(SPACE), min_size=3, max_size=6)), *slices[0]]
+    streams = draw(two_streams(3))
     inner = draw(texts(draw(st.integers(1, DEEPEST))))
     one, other = draw(st.sampled_from([*ABOVE])), draw(st.sampled_from([*ABOVE]))
     other_inner, declared = inner, "the same"
@@ -94,17 +91,6 @@ def changes(draw: st.DrawFn) -> Change:
         draw(st.integers(1, 2)),
         draw(st.booleans()) and declared == "the same",
     )
-
-
-def document(items: Sequence[Any]) -> str:
-    lines = []
-    for item in items:
-        if isinstance(item, Punctuation):
-            lines.append(write_element(item, "r"))
-        else:
-            cells = zip("abc", item, strict=True)
-            lines.append(f"<r>{''.join(f'<{n}>{v}</{n}>' for n, v in cells if v is not None)}</r>")
-    return f"<rs xmlns:punct='{PUNCT_NS}'>{''.join(lines)}</rs>"
 
 
 def tables(directory: Path, declared: str) -> str:
@@ -164,9 +150,7 @@ def written(directory: Path, names: Sequence[str], since: int = 0) -> Counter[tu
 def closed(directory: Path, names: Sequence[str]) -> list[Punctuation]:
     """The punctuations in the documents of a directory: what is final."""
     schema = Schema.of(**dict.fromkeys(names, "INT"))
-    roots = (etree.parse(path).getroot() for path in directory.glob("slice-*.xml"))
-    found = (element for root in roots for element in root.iterfind(f"{{{PUNCT_NS}}}row"))
-    return [punctuation_from_texts([child.text for child in element], schema) for element in found]
+    return [Punctuation.parse(text, schema) for _, text in reader_of(str(directory))().punctuations]
 
 
 def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_on(
@@ -175,12 +159,7 @@ def test_a_changed_query_answers_what_the_new_one_would_have_answered_from_then_
     seen: Counter[str] = Counter()
     answers = Answers()
 
-    @settings(
-        max_examples=DRAWN,
-        deadline=None,
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-    )
+    @settings(OF_PLANS, max_examples=DRAWN)
     @given(changes())
     def holds(change: Change) -> None:
         home = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -258,8 +237,8 @@ def test_under_another_rule_each_group_is_answered_once_and_each_tuple_counted_o
     def holds(documents: list[list[tuple[int, int]]], rules: list[str]) -> None:
         home = tmp_path / str(len(list(tmp_path.iterdir())))
         (home / "in").mkdir(parents=True)
-        for number, document in enumerate(documents):
-            rows = "".join(f"<t><sid>{sid}</sid><hour>{hour}</hour></t>" for sid, hour in document)
+        for number, reports_ in enumerate(documents):
+            rows = "".join(f"<t><sid>{sid}</sid><hour>{hour}</hour></t>" for sid, hour in reports_)
             (home / "in" / f"{number}.xml").write_text(f"<s>{rows}</s>")
             rule = rules[min(number, 1)]
             punctuate = f", punctuate '{rule}'" if rule else ""

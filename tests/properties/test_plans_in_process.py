@@ -9,11 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
-from tests.properties.plan_answers import Answers, Drawn, drawn_plans
+from tests.properties.plan_answers import OF_PLANS, Answers, Drawn, drawn_plans
 from tests.properties.test_random_plans import TABLES, Example, assert_nothing_is_lost, tuples_in, walked
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.optimizer.push_down import push_down_predicates
@@ -36,12 +36,7 @@ def test_any_plan_answers_as_duckdb_does_and_says_only_what_is_true(in_process: 
     seen: Counter[str] = Counter()
     answers = Answers()
 
-    @settings(
-        max_examples=PLANS,
-        deadline=None,
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-    )
+    @settings(OF_PLANS, max_examples=PLANS)
     @given(drawn_plans())
     def holds(drawn: Drawn) -> None:
         seen["drawn"] += 1

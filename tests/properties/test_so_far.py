@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 
 import xmlstream as xs
 from tests.harness.data_queries import Asked, queries, write_inputs
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.set_clock import set_clock
-from tests.properties.plan_answers import Answers, Drawn, drawn_plans
-from tests.properties.test_random_plans import SPACE, TABLES
+from tests.properties.plan_answers import OF_PLANS, Answers, Drawn, document, drawn_plans
+from tests.properties.test_random_plans import TABLES
 from xmlstream.diagnosis.so_far import results_so_far
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession
@@ -38,19 +36,6 @@ def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
-def element(item: Any) -> str:
-    if isinstance(item, Punctuation):
-        return write_element(item, "r")
-    named = zip(SPACE.schema.names, item, strict=True)
-    return f"<r>{''.join(f'<{name}>{value}</{name}>' for name, value in named if value is not None)}</r>"
-
-
-def write(directory: Path, number: int, items: list[Any]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    text = f"<rs xmlns:punct='{PUNCT_NS}'>{''.join(map(element, items))}</rs>"
-    (directory / f"{number}.xml").write_text(text, encoding="utf-8")
-
-
 def check(session: InProcessSession, drawn: Drawn, answers: Answers, home: Path) -> Counter[str]:
     """Runs the query up to each cut, and looks; returns how many answers there were at the cuts."""
     text = TABLES
@@ -62,7 +47,10 @@ def check(session: InProcessSession, drawn: Drawn, answers: Answers, home: Path)
     length = max(map(len, drawn.streams))
     for cut in range(length):
         for name, slices in zip("rs", drawn.streams, strict=True):
-            write(home / name, cut, slices[cut] if cut < len(slices) else [])
+            (home / name).mkdir(parents=True, exist_ok=True)
+            (home / name / f"{cut}.xml").write_text(
+                document(slices[cut] if cut < len(slices) else []), encoding="utf-8"
+            )
         for part in query.slices(home / "state", keep_open=True):
             out += rows(part.tuples)
         (answer,) = results_so_far(home / "state", session)
@@ -86,12 +74,7 @@ def test_the_output_and_the_answers_so_far_are_the_query_over_the_prefix(
     seen: Counter[str] = Counter()
     answers = Answers()
 
-    @settings(
-        max_examples=PLANS,
-        deadline=None,
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-    )
+    @settings(OF_PLANS, max_examples=PLANS)
     @given(drawn_plans())
     def holds(drawn: Drawn) -> None:
         seen["drawn"] += 1

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, warn
-from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:
     from xmlstream.operators.storage.store import Folder
     from xmlstream.runtime.query_change import QueryChange
+    from xmlstream.session.engines import Session
     from xmlstream.sql.script import Script
 
 
@@ -51,15 +50,15 @@ def change(
         for verdict in found.verdicts:
             typer.echo(f"  {verdict}")
         found.require()
+        for line in found.closed_before():
+            typer.echo(line)
 
 
 def _change(
     script: Script, directory: Folder, output: str | None, engine: str | None, *, moved: bool, as_written: bool
 ) -> QueryChange:
     """The change, planned by an engine; without its name by DuckDB, if that computes all of the query."""
-    from rich.console import Console
-
-    from xmlstream.cli.run import Environment, session_in
+    from xmlstream.cli.run import Engines
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.changed_checkpoint import planned_change
     from xmlstream.runtime.same_query import QueryRecord
@@ -70,15 +69,12 @@ def _change(
     if output is None and is_select:
         output = before.outputs[0].output
     one = next((each for each in before.outputs if each.output == output), None)
-    names = (one.row_tag, one.root_tag, one.xml) if one is not None else ()
-    for name in [engine] if engine else ["duckdb", "spark"] if find_spec("duckdb") else ["spark"]:
-        try:
-            with session_in(Environment(engine=name), Console(stderr=True)) as session:
-                root = script.plan(session)
-                root = root if as_written else optimized(root)
-                targets = script.targets(output, *names)
-                return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
-        except QueryError:
-            if engine or name == "spark":
-                raise
-    raise AssertionError("no engine has planned the query")
+    targets = script.targets(output, *((one.row_tag, one.root_tag, one.xml) if one is not None else ()))
+
+    def planned(session: Session) -> QueryChange:
+        root = script.plan(session)
+        root = root if as_written else optimized(root)
+        return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
+
+    with Engines(engine) as engines:
+        return engines.first_able(planned)

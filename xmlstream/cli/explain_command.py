@@ -13,8 +13,7 @@ from xmlstream.cli.command_line import argument, flag, name_values, option, quer
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
-    from xmlstream.operators.frames.frame import Engine
-    from xmlstream.operators.storage.store import Folder
+    from xmlstream.cli.run import Engines
     from xmlstream.plan.nodes import Node
     from xmlstream.punct_ns.domain import Domain
     from xmlstream.punct_ns.image import Function
@@ -123,12 +122,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _require_planned(script: Script, engine: str) -> None:
     """Plans the query with the types that an engine knows, as a run does; QueryError for what the engine refuses."""
-    from rich.console import Console
+    from xmlstream.cli.run import Engines
 
-    from xmlstream.cli.run import Environment, session_in
-
-    with session_in(Environment(engine=engine), Console(stderr=True)) as session:
-        script.plan(session)
+    with Engines() as engines:
+        script.plan(engines.session(engine))
 
 
 def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
@@ -188,40 +185,31 @@ _COMPARED = (
 
 
 def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
-    from xmlstream.diagnosis.inspection import inspect
+    from xmlstream.cli.run import Engines
+    from xmlstream.diagnosis.inspection import inspect, plan_of
     from xmlstream.diagnosis.report import in_words
     from xmlstream.diagnosis.so_far import with_value_so_far
     from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.same_query import QueryRecord
 
     with readable(checkpoint) as (directory, _):
-        report = with_value_so_far(inspect(directory, key, functions=_Computed(directory)), directory, key)
+        plan_of(directory)
+        zone = QueryRecord.of(directory).timeZone
+        with Engines(conf={"spark.sql.session.timeZone": zone}) as engines:
+            report = with_value_so_far(inspect(directory, key, functions=_Computed(zone, engines)), directory, key)
     return json.dumps(report.json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
 
 
 class _Computed:
     """Computes expressions: in process what is proven there, all others by Spark, which starts with the first one."""
 
-    def __init__(self, checkpoint: Folder) -> None:
-        self._checkpoint = checkpoint
-        self._engines: dict[str, Engine] = {}
+    def __init__(self, zone: str, engines: Engines) -> None:
+        self._zone, self._engines = zone, engines
 
     def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
         from xmlstream.operators.expressions.constant_evaluation import evaluated
         from xmlstream.operators.in_process.expressions import is_proven
-        from xmlstream.runtime.same_query import QueryRecord
+        from xmlstream.session.engines import engine_of
 
-        zone = QueryRecord.of(self._checkpoint).timeZone
-        name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, zone) else "spark"
-        if name not in self._engines:
-            self._engines[name] = _engine(name, zone)
-        return evaluated(expression, x, y, self._engines[name], local=local)
-
-
-def _engine(name: str, zone: str) -> Engine:
-    from xmlstream.session.engines import engine_of, open_session
-
-    if name == "duckdb":
-        return engine_of(open_session(conf={"spark.sql.session.timeZone": zone}, engine="duckdb"))
-    session = open_session("local[1]")
-    session.conf.set("spark.sql.session.timeZone", zone)
-    return engine_of(session)
+        name = "duckdb" if find_spec("duckdb") and is_proven(expression, x, self._zone) else "spark"
+        return evaluated(expression, x, y, engine_of(self._engines.session(name)), local=local)

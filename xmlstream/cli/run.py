@@ -12,10 +12,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
@@ -27,14 +28,14 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, StreamScan
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.runtime.continued import continuing
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.engines import open_session
+from xmlstream.session.engines import Session, open_session
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, quiet_java
 from xmlstream.sink.standard_output import StandardOutput
@@ -44,7 +45,7 @@ from xmlstream.sql.script import Script
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.engines import Session
+T = TypeVar("T")
 
 POLL_SECONDS = 0.05
 """Longest time before an interrupt is noticed."""
@@ -203,12 +204,11 @@ class _Run:
             on_slice = stack.enter_context(shown(self.console, view, verbose=verbose, follow=settings.follow))
             if settings.watcher is None and self.console.is_terminal:
                 settings = replace(settings, watcher=view)
-            launched = launch(spark, root, replace(settings, on_slice=on_slice))
+            launched = launch(spark, root, replace(settings, on_slice=on_slice, on_change=self._print))
             stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
             if launched.after is not None:
-                line = f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}"
-                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+                self._print(f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}")
             return self._wait(launched)
 
     def _continuing(self, root: Node) -> Node:
@@ -216,9 +216,11 @@ class _Run:
         how, settings = self._how, self._settings
         continued = continuing(root, how.continues, settings.checkpoint, settings.targets, how.incomplete)
         if continued is not root:
-            line = f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}"
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._print(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
         return continued
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _wait(self, launched: Launched) -> Summary | None:
         waits = self._settings.follow
@@ -227,8 +229,7 @@ class _Run:
                 return launched.wait()
             if waits and launched.closed:
                 waits = False
-                line = "the input has ended for good, and the query is closed; Ctrl-C ends the run"
-                self.console.print(line, highlight=False, soft_wrap=True)
+                self._print("the input has ended for good, and the query is closed; Ctrl-C ends the run")
             time.sleep(POLL_SECONDS)
         launched.stop()
         summary = launched.wait()
@@ -287,6 +288,39 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
         # temporary files by itself once this process has ended: no need to wait for that.
         if cores_of(str(spark.conf.get("spark.master"))) is None:
             spark.stop()
+
+
+class Engines(ExitStack):
+    """Sessions of a command that reads a checkpoint; each is opened when it is first needed."""
+
+    def __init__(self, engine: str | None = None, conf: Mapping[str, str] | None = None) -> None:
+        """Use the engine of this name; or else DuckDB, and Spark for what only Spark computes."""
+        super().__init__()
+        self._names = [engine] if engine else ["duckdb", "spark"] if find_spec("duckdb") else ["spark"]
+        self._conf, self._sessions = conf, dict[str, Session]()
+
+    def session(self, name: str) -> Session:
+        """The session in the engine of this name."""
+        if name not in self._sessions:
+            environment = Environment(conf=self._conf, engine=name)
+            self._sessions[name] = self.enter_context(session_in(environment, Console(stderr=True, highlight=False)))
+        return self._sessions[name]
+
+    def first_able(self, task: Callable[[Session], T]) -> T:
+        """What the first engine gives that is able to; later calls begin with that one.
+
+        Raises:
+            QueryError: The query is wrong, or the only engine is not able to.
+        """
+        from xmlstream.diagnosis.so_far import is_left_to_spark
+
+        while True:
+            try:
+                return task(self.session(self._names[0]))
+            except QueryError as error:
+                if len(self._names) == 1 or not is_left_to_spark(error):
+                    raise
+                del self._names[0]
 
 
 def _started(environment: Environment, console: Console) -> SparkSession:

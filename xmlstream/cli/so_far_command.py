@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from xmlstream.cli.command_line import argument, flag, option
-from xmlstream.punct_ns.errors import QueryError, StateError
+from xmlstream.punct_ns.errors import StateError
 
 if TYPE_CHECKING:
     from xmlstream.diagnosis.so_far import SoFar
-    from xmlstream.operators.storage.store import Folder
-    from xmlstream.session.engines import Session
 
 LOOK_EVERY_SECONDS = 0.5
 """Time between two checks for a new commit."""
@@ -47,57 +43,28 @@ def so_far(
     Reads the last commit of a query that runs, was stopped or was killed, and writes nothing. The answers are
     provisional: none of them is in the output.
     """
+    from xmlstream.cli.run import Engines
     from xmlstream.diagnosis.inspection import plan_of
+    from xmlstream.diagnosis.so_far import results_so_far
     from xmlstream.runtime.commit_log import numbers_in
     from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.same_query import QueryRecord
 
     with readable(checkpoint) as (directory, refresh):
         plan_of(directory)
         commits, last = directory.below("commits"), list[int]()
-        with _computing(directory, engine) as computed:
+        with Engines(engine, {"spark.sql.session.timeZone": QueryRecord.of(directory).timeZone}) as engines:
             while True:
                 now = numbers_in(commits)[-1:]
                 if now != last or not watch:
-                    found, last = computed(where, result), now
+                    found = engines.first_able(lambda session: results_so_far(directory, session, where, result))
+                    last = now
                     _print(found, rows, format_, anew=watch)
                     if not watch or found[0].closed:
                         return
                 time.sleep(LOOK_EVERY_SECONDS)
                 with suppress(StateError, OSError):  # the query goes on
                     refresh()
-
-
-@contextmanager
-def _computing(
-    directory: Folder, engine: str | None
-) -> Iterator[Callable[[str | None, str | None], tuple[SoFar, ...]]]:
-    """What computes the answers: the engine of this name, or else the first that is able to; each starts once."""
-    from xmlstream.cli.run import Environment, session_in
-    from xmlstream.diagnosis.so_far import is_left_to_spark, results_so_far
-    from xmlstream.runtime.same_query import QueryRecord
-
-    conf = {"spark.sql.session.timeZone": QueryRecord.of(directory).timeZone}
-    names = [engine] if engine else [*(["duckdb"] if find_spec("duckdb") else []), "spark"]
-    sessions: dict[str, Session] = {}
-    with ExitStack() as opened:
-
-        def computed(where: str | None, result: str | None) -> tuple[SoFar, ...]:
-            for name in names[:-1]:
-                try:
-                    return results_so_far(directory, session(name), where, result)
-                except QueryError as error:
-                    if not is_left_to_spark(error):
-                        raise
-                    names.remove(name)
-            return results_so_far(directory, session(names[-1]), where, result)
-
-        def session(name: str) -> Session:
-            if name not in sessions:
-                environment = Environment(conf=conf, engine=name)
-                sessions[name] = opened.enter_context(session_in(environment, Console(stderr=True, highlight=False)))
-            return sessions[name]
-
-        yield computed
 
 
 def _print(found: Sequence[SoFar], rows: int, format_: str, *, anew: bool) -> None:

@@ -10,8 +10,6 @@ directory first, or copied to another file system.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -364,22 +362,8 @@ def _linked(store: Folder, scratch: Folder) -> Commit:
     scratch.delete("state/")
     for name, state in last.operators.items():
         for segment in state.checksums:
-            place = f"state/{name}/{segment}"
-            target = scratch.path_to_write(place)
-            if store.path(place).is_dir():
-                shutil.copytree(store.path(place), target, copy_function=_link)
-            else:
-                _link(str(store.path(place)), str(target))
+            store.link(f"state/{name}/{segment}", scratch)
     return last
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, target)
 
 
 def _ended(engine: Engine, root: Node, last: Commit, scratch: Folder) -> dict[Node, Slice]:

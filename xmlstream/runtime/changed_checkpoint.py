@@ -387,10 +387,16 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         if i not in change.in_place and (output := target.documents()) is not None:
             require_fresh(output, overwrite=settings.overwrite)
     _settle(checkpoint, change)
+    report = settings.on_change
+    lines = list(change.closed_before()) if report is not None else []
     record = apply(checkpoint, change, engine)
     logs = {PUBLISHED: record.published, **{f"{DOCUMENTS}/{name}": seal for name, seal in record.documents.items()}}
     kept = {f"state/{name}/{segment}" for name, state in record.operators.items() for segment in state.checksums}
-    return mirror.restart(record, logs, kept, map(checkpoint.path, sorted(kept)))
+    mirror.restart(record, logs, kept, map(checkpoint.path, sorted(kept)))
+    if report is not None:
+        for line in lines:
+            report(line)
+    return None
 
 
 def planned_change(

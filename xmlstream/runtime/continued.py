@@ -19,10 +19,8 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple
+from pathlib import Path
 
-import pyarrow.parquet as pq
 from lxml import etree
 
 from xmlstream.dataclasses import dataclass
@@ -32,33 +30,26 @@ from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, StreamScan, documented, names, results
-from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
-from xmlstream.punct_ns.notation import format_pattern
+from xmlstream.punct_ns.errors import StateError, UsageError
+from xmlstream.punct_ns.notation import split_patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
-from xmlstream.punct_ns.schema import Attribute, Schema, leaves
+from xmlstream.punct_ns.schema import Schema, leaves
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS, punctuation_from_texts
 from xmlstream.runtime.checkpoint import DOCUMENTS
 from xmlstream.runtime.commit_log import Commit, CommitLog
 from xmlstream.runtime.same_query import QUERY, QueryRecord
-from xmlstream.sink.closed_table import punctuations_in
-from xmlstream.sink.document_names import slice_of
+from xmlstream.sink.closings import reader_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_values import leaf_of
-from xmlstream.sources.parquet_table import CLOSED_SUFFIX, SCHEMA
 from xmlstream.sources.xml.splits.documents import Documents, missing
 from xmlstream.sources.xml.splits.slice_planner import Offset
-from xmlstream.sources.xml.splits.tags import parse_reason
 
 _LOG = logging.getLogger("xmlstream.continued")
 
 NOTE = "_continues.json"
 """The file in an output that has what its query has found closed in the output that it continues."""
-
-_LIFESPAN = f"{{{PUNCT_NS}}}{LIFESPAN}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +113,19 @@ def _recorded(checkpoint: str | Path | None, schema: Schema) -> HandOver | None:
 
 def _read(place: str, root: Node, targets: Iterable[Target], incomplete: str | Sequence[str] | None) -> HandOver:
     """What an earlier query has closed, as far as it concerns the result, and what is lost."""
-    output, record = _earlier(place, targets)
-    closed = _closed(output, root.schema, {} if record is None else _types(record))
+    earlier, where, record = _earlier(place, targets)
+    types = {} if record is None else {column[0].lower(): column[1] for column in record.plan[-1].schema}
+    closed, others = closed_over(earlier, where, root.schema, types)
+    _require_open(where, closed, others, root.schema)
     if incomplete is None:
-        _require_whole(place, record, output, root)
+        _require_whole(place, record, where, root)
     given_up = [] if incomplete is None else [incomplete] if isinstance(incomplete, str) else [*incomplete]
     lost = [Punctuation.parse(text, root.schema) for text in given_up if text != "none"]
-    return HandOver(tuple(map(str, closed)), True, output.where, tuple(map(str, lost)))
+    return HandOver(tuple(map(str, closed)), True, where, tuple(map(str, lost)))
 
 
-def _earlier(place: str, targets: Iterable[Target]) -> tuple[Output, QueryRecord | None]:
-    """The output at a place, or of the query whose checkpoint is there, with the record of that query."""
+def _earlier(place: str, targets: Iterable[Target]) -> tuple[Target, str, QueryRecord | None]:
+    """The output at a place, or of the query whose checkpoint is there, its name, and the record of that query."""
     checkpoint = Output(place)
     has_record = checkpoint.store.size(QUERY) is not None
     record = QueryRecord.of(folder_at(place)) if has_record else None
@@ -141,43 +134,68 @@ def _earlier(place: str, targets: Iterable[Target]) -> tuple[Output, QueryRecord
         if len(record.outputs) > 1:
             what = f"the query of {place} has several results"
             raise UsageError(what, hint="name the output that is continued instead of the checkpoint")
-    earlier = Target(place if record is None else record.outputs[0].output)
+    earlier = Target(place) if record is None else record.outputs[0].target
     if any(target.taken is None and target.place == earlier.place for target in targets):
         raise UsageError(f"the output {earlier.shown} cannot continue itself", hint="name another output with -o")
     output = earlier.documents()
     if output is None:
-        raise UsageError(f"{earlier.shown} is {earlier.kind.name}, whose punctuations are not read", hint=_FORMS)
+        if record is None and earlier.kind.closings is not None:
+            what = f"{earlier.shown} does not show whether its query has stopped"
+            raise UsageError(what, hint="name the checkpoint of that query, which does")
+        return earlier, earlier.shown, record
     if not output.store.exists():
         raise UsageError(f"there is no output {earlier.shown} to continue", hint="name a directory that -o has written")
     _require_stopped(output.drafts.path(), earlier.shown)
-    return output, record
+    return earlier, output.where, record
 
 
-def _closed(output: Output, schema: Schema, types: Mapping[str, str]) -> PunctuationSet:
-    """What an output has closed of a result of this schema; `types` are the output's, if they are known."""
+def closed_over(
+    earlier: Target, where: str, schema: Schema, types: Mapping[str, str]
+) -> tuple[PunctuationSet, dict[str, None]]:
+    """What an output has closed of a result of this schema, and other attributes that its punctuations restrict.
+
+    Args:
+        earlier: The output.
+        where: Its name in errors.
+        schema: The attributes of the result, which may be another one than the output's.
+        types: The types of the output's attributes by their names in lower case; empty if it must show them itself.
+
+    Raises:
+        UsageError: It holds no punctuations, cannot be read, or has other types than the result.
+    """
+    given = reader_of(earlier)()
+    types = types or {a.name.lower(): a.domain.type for a in (Schema.parse(given.types) if given.types else ())}
     found, others = PunctuationSet(schema), dict[str, None]()
-    for given in _closed_in(output):
-        one = _over(given._replace(types=given.types or types), schema)
+    for _, text in given.punctuations:
+        patterns = split_patterns(text)
+        if len(patterns) != len(given.names):
+            what = f"{where} has closed values without those of {len(patterns) - len(given.names)} attributes"
+            raise UsageError(what, hint="only a result whose attributes all have an order can be continued there")
+        one = _over(dict(zip(given.names, patterns, strict=True)), types, schema, where)
         if isinstance(one, Punctuation):
             found.add(one)
         else:
             others |= dict.fromkeys(one)
+    return found, others
+
+
+def _require_open(where: str, found: PunctuationSet, others: Mapping[str, None], schema: Schema) -> None:
+    """Refuses to continue an output that has closed all, or nothing of the result."""
     if found.is_all:
-        what = f"{output.where} is closed: all of it is final, and nothing is left to continue"
+        what = f"{where} is closed: all of it is final, and nothing is left to continue"
         hint = "with --follow or --keep-open an output stays open; to compute all anew, leave --continues out"
         raise UsageError(what, hint=hint)
     if not found and others:
         raise UsageError(
-            f"{output.where} closes {', '.join(others)}, and the result has only {', '.join(schema.names)}",
+            f"{where} closes {', '.join(others)}, and the result has only {', '.join(schema.names)}",
             hint=f"give an attribute of the result that name: AS {next(iter(others))}",
         )
     if not found:
         hint = "without punctuations nothing is final: run the query without --continues, and use its output alone"
-        raise UsageError(f"{output.where} has closed nothing", hint=hint)
-    return found
+        raise UsageError(f"{where} has closed nothing", hint=hint)
 
 
-def _require_whole(place: str, record: QueryRecord | None, output: Output, root: Node) -> None:
+def _require_whole(place: str, record: QueryRecord | None, where: str, root: Node) -> None:
     """Refuses to read the input again if documents are gone; warns if that is not known."""
     checkpoint = Output(place).drafts
     commits = [] if record is None else CommitLog(checkpoint.below("commits")).records()
@@ -187,7 +205,7 @@ def _require_whole(place: str, record: QueryRecord | None, output: Output, root:
             _LOG.warning("not known: whether documents are gone that were read for %s; its checkpoint has that", place)
     elif gone := list(_gone(checkpoint, commits[-1], root)):
         raise StateError(
-            f"{'; '.join(gone)}: what {output.where} has not closed may have tuples in them, and would not be whole",
+            f"{'; '.join(gone)}: what {where} has not closed may have tuples in them, and would not be whole",
             hint=f"put them back; or leave out what cannot be whole, --incomplete '{Punctuation.all(root.schema)}' with"
             f" the values that `xmlstream explain --checkpoint {place}` shows as kept; or --incomplete none if all is",
         )
@@ -198,13 +216,6 @@ def _require_stopped(directory: Path, shown: str) -> None:
     if is_locked(directory):
         hint = "stop that query first: what it closes from now on, both queries would answer"
         raise StateError(f"a query that runs writes to {shown}", hint=hint)
-
-
-def _types(record: QueryRecord) -> dict[str, str]:
-    """The types of a query's result, by the paths of its attributes in XML."""
-    types = {column[0]: column[1] for column in record.plan[-1].schema}
-    schema = Schema(tuple(Attribute(name, Domain(type_)) for name, type_ in types.items()))
-    return {leaf_of(place): types[name] for place, name in zip(leaves(schema), types, strict=True)}
 
 
 def _gone(checkpoint: Folder, last: Commit, root: Node) -> Iterator[str]:
@@ -220,82 +231,24 @@ def _gone(checkpoint: Folder, last: Commit, root: Node) -> Iterator[str]:
             yield f"of {name}, {number} of {read} {are} gone that the query has read"
 
 
-_FORMS = "only what was written as XML or as Parquet can be continued"
-
-
-class _Given(NamedTuple):
-    """A punctuation of an output: the text and, if known, the type of each attribute, by its name; and its document."""
-
-    texts: Mapping[str, str]
-    types: Mapping[str, str]
-    where: str
-
-
-def _closed_in(output: Output) -> Iterator[_Given]:
-    """The punctuations in an output that hold for ever, in the order of the slices."""
-    documents = [name for name in output.documents() if slice_of(name) is not None]
-    kinds = {".xml": _in_xml, ".punct": _in_xml, ".parquet": _in_parquet, CLOSED_SUFFIX: _in_parquet}
-    if other := next((name for name in documents if PurePath(name).suffix not in kinds), None):
-        what = f"{output.where} is written as {PurePath(other).suffix[1:]}, which has no punctuations"
-        raise UsageError(what, hint=_FORMS)
-    for name in documents:
-        with output.open(name) as document:
-            yield from kinds[PurePath(name).suffix](document, f"{output.where}/{name}")
-
-
-def _in_xml(document: BinaryIO, where: str) -> Iterator[_Given]:
-    try:
-        for _, element in etree.iterparse(document, events=("end",), tag=f"{{{PUNCT_NS}}}*", huge_tree=True):
-            if _LIFESPAN not in element.attrib:
-                yield _Given(dict(_leaves_of(element)), {}, where)
-            while element.getprevious() is not None:
-                del element.getparent()[0]
-    except etree.XMLSyntaxError as error:
-        raise MalformedInput(f"the document is not well-formed: {parse_reason(error)}", document=where) from None
-
-
-def _leaves_of(element: etree._Element, above: str = "") -> Iterator[tuple[str, str]]:
-    """The leaves in an element and their texts, by their paths, without prefixes."""
-    yield from ((f"{above}@{etree.QName(name).localname}", str(text)) for name, text in element.attrib.items())
-    for child in element.iterchildren(etree.Element):
-        path = f"{above}{etree.QName(child).localname}"
-        if len(child):
-            yield from _leaves_of(child, f"{path}/")
-        else:
-            yield path, child.text or ""
-            yield from ((f"{path}/@{etree.QName(n).localname}", str(text)) for n, text in child.attrib.items())
-
-
-def _in_parquet(document: BinaryIO, where: str) -> Iterator[_Given]:
-    metadata: Mapping[bytes, bytes] = pq.read_schema(document).metadata or {}
-    if SCHEMA not in metadata:
-        return
-    schema = Schema.parse(metadata[SCHEMA].decode())
-    types = {attribute.name: attribute.domain.type for attribute in schema}
-    for p in punctuations_in(metadata, schema):
-        if p.lifespan is None:
-            pairs = zip(p.patterns, schema, strict=True)
-            yield _Given({a.name: format_pattern(pattern, a.domain) for pattern, a in pairs}, types, where)
-
-
-def _over(given: _Given, schema: Schema) -> Punctuation | list[str]:
+def _over(given: Mapping[str, str], types: Mapping[str, str], schema: Schema, where: str) -> Punctuation | list[str]:
     """The punctuation over the schema; or, if it restricts attributes that the schema lacks, these."""
-    mine = {leaf_of(place).lower(): name for place, name in zip(leaves(schema), schema.names, strict=True)}
-    texts = {name: text.strip() for name, text in given.texts.items() if text.strip() != "*"}
+    mine = {name.lower(): name for name in schema.names}
+    texts = {name: text for name, text in given.items() if text != "*"}
     if lacking := [name for name in texts if name.lower() not in mine]:
         return lacking
     found: dict[str, str] = {}
     for name, text in texts.items():
         attribute = schema.attribute(mine[name.lower()])
         found[attribute.name] = text
-        before, now = given.types.get(name), attribute.domain
+        before, now = types.get(name.lower()), attribute.domain
         if before is None and isinstance(now.sql, StringType) and _is_like_numbers(text):
             before = f"perhaps a number or a moment, {text}"
         elif before in (None, now.type) or {before, now.type} <= _INTEGERS:
             continue
         hint = f"give it that type: CAST(… AS …) AS {attribute.name}; or its values another name"
-        raise UsageError(f"{attribute.name} is {now.type}, and in {given.where} it is {before}", hint=hint)
-    return punctuation_from_texts([found.get(name) for name in schema.names], schema)
+        raise UsageError(f"{attribute.name} is {now.type}, and in {where} it is {before}", hint=hint)
+    return Punctuation.of(schema, found)
 
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
@@ -327,6 +280,18 @@ def final_in(output: Output) -> tuple[Schema, PunctuationSet]:
     places = sorted({i for p in closed for i in p.restricted})
     own = Schema(tuple(schema[i] for i in places))
     return own, PunctuationSet(own, (Punctuation(own, tuple(p.patterns[i] for i in places)) for p in closed))
+
+
+def _leaves_of(element: etree._Element, above: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves in an element and their texts, by their paths, without prefixes."""
+    yield from ((f"{above}@{etree.QName(name).localname}", str(text)) for name, text in element.attrib.items())
+    for child in element.iterchildren(etree.Element):
+        path = f"{above}{etree.QName(child).localname}"
+        if len(child):
+            yield from _leaves_of(child, f"{path}/")
+        else:
+            yield path, child.text or ""
+            yield from ((f"{path}/@{etree.QName(n).localname}", str(text)) for n, text in child.attrib.items())
 
 
 def is_final(element: etree._Element, schema: Schema, closed: PunctuationSet) -> bool:

@@ -9,17 +9,20 @@ are added: they are answers over the input from now on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.hand_over import first_of
 from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import brief, described
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.commit_log import Commit
+from xmlstream.runtime.continued import closed_over
 from xmlstream.runtime.plan_comparison import Comparison, keeps
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
@@ -94,6 +97,20 @@ class QueryChange:
     def takes_all(self) -> bool:
         """Whether nothing is refused, and no operator that keeps tuples begins anew or ends."""
         return all(verdict.what == "kept" for verdict in self.verdicts)
+
+    def closed_before(self) -> Iterator[str]:
+        """What the outputs of the old query have closed that results go on with, each as a line.
+
+        An output that holds no punctuations, or cannot be read, has none.
+        """
+        for k in sorted(set(self.continued.values())):
+            output, schema = self.before.outputs[k], results(self.old)[k].schema
+            types = {attribute.name.lower(): attribute.domain.type for attribute in schema}
+            with suppress(XmlStreamError, OSError):
+                closed, _ = closed_over(output.target, output.output, schema, types)
+                if closed:
+                    shown = first_of(tuple(map(str, closed)))
+                    yield f"{_near(output.output)} has closed {shown}: the new query answers the rest"
 
     def groups_of(self, root: Node) -> dict[str, list[str]]:
         """The sources of a plan that are read in one pass, by the first of each, which has the position of all."""

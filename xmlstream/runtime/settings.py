@@ -29,6 +29,8 @@ class Settings:
         checkpoint: Directory of the query's state, or URL in an object store; None for a temporary directory that is
             deleted when the run ends.
         follow: Whether the query waits for more input at the end of its input, instead of ending there.
+        on_slice: Called with the numbers of each slice.
+        on_change: Called with what each output had closed before a change, as a line.
         watcher: The watcher of the run.
         alerts: A further watcher, which runs a command when a condition begins and ends.
         picture: Draws a plan with the numbers of a run, for a notebook.
@@ -49,6 +51,7 @@ class Settings:
     warn_after: str | None = None
     name: str | None = None
     on_slice: Callable[[SliceReport], None] | None = field(default=None, compare=False)
+    on_change: Callable[[str], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
     alerts: Watcher | None = field(default=None, compare=False)
     picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)

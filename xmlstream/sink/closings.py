@@ -29,6 +29,7 @@ from xmlstream.sink.closed_table import Closings, closed_rows, closed_schema, pu
 from xmlstream.sink.document_names import SUCCESS, require_slice, slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_values import ATTRIBUTE_PREFIX
 from xmlstream.sources.parquet_table import CLOSED, SCHEMA, is_partition
 
 _TYPES = {"BIGINT": ".eE", "DOUBLE": "", "DATE": ":", "TIMESTAMP": "", "STRING": ""}
@@ -169,19 +170,19 @@ def _domain(texts: Sequence[str]) -> Domain:
     return Domain("STRING")
 
 
-def reader_of(output: str) -> Reader:
+def reader_of(output: str | Target) -> Reader:
     """What reads an output: each call returns what is new.
 
     Raises:
         UsageError: The output cannot be reached, or names nothing that a query writes.
     """
-    target = Target(output)
+    target = output if isinstance(output, Target) else Target(output)
     if (read := target.kind.closings) is None:
         if target.documents() is None:
             hint = "name a directory, or a table of Delta Lake, Iceberg or PostgreSQL that a query writes"
             raise UsageError(f"{target.shown} does not hold what a query has closed", hint=hint)
-        require_known_scheme(output)
-        return _Documents(output)
+        require_known_scheme(target.output)
+        return _Documents(target.output)
     last = [-1]
 
     def new() -> Closings:
@@ -207,15 +208,21 @@ class _Documents:
         """
         there = {name: number for name in self._output.documents() if (number := slice_of(name)) is not None}
         self._require_punctuations(there)
-        names, types, found = tuple[str, ...](), None, list[tuple[int, str]]()
-        for name in there.keys() - self._seen:
-            if "/" in name.removeprefix(f"{CLOSED}/") or not _has_them(name):
+        names, types, found = dict[str, None](), None, list[tuple[int, Mapping[str, str]]]()
+        for name, number in there.items():
+            if name in self._seen or "/" in name.removeprefix(f"{CLOSED}/") or not _has_them(name):
                 continue
-            shown, types_, texts = _read(self._output, name)
-            names, types = shown or names, types_ or types
-            found += ((there[name], text) for text in texts)
+            types_, given = _read(self._output, name)
+            types = types_ or types
+            for patterns in given:
+                names |= dict.fromkeys(patterns)
+                found.append((number, patterns))
+        if types is not None:
+            names = dict.fromkeys(Schema.parse(types).names)
+        # A query that was changed may have had fewer attributes, or others.
+        texts = [(number, f"<{', '.join(one.get(name, '*') for name in names)}>") for number, one in found]
         self._seen = set(there)
-        return Closings(names, types, sorted(found, key=itemgetter(0)), max(there.values(), default=None))
+        return Closings(tuple(names), types, sorted(texts, key=itemgetter(0)), max(there.values(), default=None))
 
     def _require_punctuations(self, names: Mapping[str, int]) -> None:
         if not names or any(not is_partition(name.partition("/")[0]) and _has_them(name) for name in names):
@@ -232,19 +239,21 @@ def _has_them(name: str) -> bool:
     return name.endswith((".xml", ".punct", ".parquet", ".closed"))
 
 
-def _read(output: Output, name: str) -> tuple[tuple[str, ...], str | None, list[str]]:
-    """What a document has: the names of the attributes, their types, and the punctuations."""
+def _read(output: Output, name: str) -> tuple[str | None, list[Mapping[str, str]]]:
+    """What a document has: the types of the attributes, and for each punctuation its patterns by their names."""
     if name.endswith((".xml", ".punct")):
         with output.open(name) as file:
-            found = list(_of_xml(file, f"{output.where}/{name}"))
-        return found[0][0] if found else (), None, [text for _, text in found]
+            return None, list(_of_xml(file, f"{output.where}/{name}"))
     metadata = pq.read_schema(output.store.source(name)).metadata or {}
-    types = metadata[SCHEMA].decode() if SCHEMA in metadata else None
-    return Schema.parse(types).names if types else (), types, punctuation_texts(metadata) if types else []
+    if SCHEMA not in metadata:
+        return None, []
+    types = metadata[SCHEMA].decode()
+    names, texts = Schema.parse(types).names, punctuation_texts(metadata)
+    return types, [dict(zip(names, split_patterns(text), strict=True)) for text in texts]
 
 
-def _of_xml(file: BinaryIO, where: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The punctuations of an XML document: the names of their leaves, and their notation.
+def _of_xml(file: BinaryIO, where: str) -> Iterator[Mapping[str, str]]:
+    """The punctuations of an XML document: their patterns by the names of the attributes.
 
     Left out are those with a lifespan, which do not close for good.
     """
@@ -256,8 +265,7 @@ def _of_xml(file: BinaryIO, where: str) -> Iterator[tuple[tuple[str, ...], str]]
             if event == "start" or depth != 1:
                 continue
             if element.tag.startswith(f"{{{PUNCT_NS}}}") and f"{{{PUNCT_NS}}}{LIFESPAN}" not in element.attrib:
-                leaves = list(_leaves(element))
-                yield tuple(name for name, _ in leaves), f"<{', '.join(text for _, text in leaves)}>"
+                yield dict(_leaves(element))
             root.clear()
     except ElementTree.ParseError as error:
         line, column = error.position
@@ -268,7 +276,7 @@ def _of_xml(file: BinaryIO, where: str) -> Iterator[tuple[tuple[str, ...], str]]
 def _leaves(element: ElementTree.Element, above: str = "") -> Iterator[tuple[str, str]]:
     """The leaves of a punctuation in their order, attributes first: their names and their patterns."""
     for name, text in element.attrib.items():
-        yield f"{above}{name.rpartition('}')[2]}", text
+        yield f"{above}{ATTRIBUTE_PREFIX}{name.rpartition('}')[2]}", text
     for child in element:
         name = f"{above}{child.tag.rpartition('}')[2]}"
         if len(child) or child.attrib:

@@ -62,6 +62,11 @@ class OutputRecord(Vocabulary):
     partition_by: tuple[str, ...] = ()
     since: int = 0
 
+    @property
+    def target(self) -> Target:
+        """The target by its place and its form, without names of elements."""
+        return Target(self.output, form=self.form if self.form in SINKS else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import xmlstream as xs
 from tests.xmlstream.runtime.test_changed_checkpoint import HOTTEST, warehouse
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import StateError, UsageError
@@ -28,20 +29,35 @@ def change(home: Path, query: str, *options: str) -> Result:
     return CliRunner().invoke(app, ["change", "new.sql", "--checkpoint", "state", *options])
 
 
-def test_it_shows_what_goes_on_and_where(begun: Path) -> None:
+def test_it_shows_what_goes_on_and_where(begun: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shown = change(begun, f"{HOTTEST} HAVING max(temp) > 68", "-o", "alarms")
     assert shown.exit_code == 0
     first, *lines = shown.output.splitlines()
     assert first.startswith("new.sql, after slice 0 of the checkpoint ")
-    assert lines[-2:] == [
+    assert lines[-3:] == [
         "  group_by ((hour) max(temp) AS hottest): goes on, with 1 row",
         "  alarms: goes on, where out ends",
+        closed := "out has closed <*, 0>: the new query answers the rest",
     ]
     assert not (begun / "alarms").exists()
+    run = ["run", "new.sql", "-o", "alarms", "--checkpoint", "state", "--change", "--keep-open", "--engine", "duckdb"]
+    for times in (1, 0):
+        CliRunner().invoke(app, run)
+        assert capfd.readouterr().err.count(closed) == times
 
 
 def test_the_query_that_the_checkpoint_has_needs_no_change(begun: Path) -> None:
     assert "is the query of the checkpoint" in change(begun, HOTTEST).output
+
+
+@pytest.mark.parametrize(("output", "closed"), [("out.parquet", True), ("out.csv", False)])
+def test_it_shows_what_is_closed_where_the_output_holds_that(
+    begun: Path, in_process: InProcessSession, output: str, closed: bool
+) -> None:
+    tables = warehouse(begun).tables.replace("HOME", str(begun))
+    xs.from_sql(in_process, tables + HOTTEST).run(output, "other", keep_open=True)
+    shown = change(begun, f"{HOTTEST} HAVING max(temp) > 68", "-o", "alarms", "--checkpoint", "other")
+    assert shown.output.count(f"{output} has closed <*, 0>: the new query answers the rest") == closed
 
 
 def test_what_is_refused_ends_it_with_an_error_that_leads_on(begun: Path) -> None:
@@ -56,7 +72,7 @@ def test_an_added_output_begins_from_then_on(begun: Path) -> None:
     added += "CREATE TABLE every USING punctuated_xml OPTIONS (path 'every', rowTag 'row');\n"
     shown = change(begun, f"{added}INSERT INTO out {HOTTEST}; INSERT INTO every SELECT hour, min FROM north;")
     assert shown.exit_code == 0
-    assert shown.output.splitlines()[-2:] == [
+    assert shown.output.splitlines()[-3:-1] == [
         "  out: goes on",
         "  every: begins anew, with answers over the input from now on",
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
+from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT
-from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import Folder
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream
@@ -203,40 +203,7 @@ def test_a_changed_query_goes_on_with_what_was_kept(name: str, in_process: InPro
     assert expected
 
 
-class Killed(Exception):
-    """What stands for the end of the process."""
-
-
-@contextmanager
-def dying(at: int) -> Iterator[list[str]]:
-    """Has the process die with the write, rename or removal of this number; yields what was done up to then."""
-    done: list[str] = []
-
-    def counted(name: str) -> Any:
-        original = getattr(Folder, name)
-
-        def dies(self: Folder, *args: Any, **options: Any) -> Any:
-            done.append(f"{name} {args[0] if args else ''}")
-            if len(done) > at:
-                raise Killed
-            return original(self, *args, **options)
-
-        return mock.patch.object(Folder, name, dies)
-
-    locks: list[DirectoryLocks] = []
-    take = DirectoryLocks.take
-
-    def taken(self: DirectoryLocks, *args: Any) -> None:
-        locks.append(self)
-        take(self, *args)
-
-    with ExitStack() as stack:
-        for name in ("move", "link", "create", "replace", "delete", "write"):
-            stack.enter_context(counted(name))
-        stack.enter_context(mock.patch.object(DirectoryLocks, "take", taken))
-        yield done
-    for each in locks:
-        each.release()
+WRITES = [(Folder, name) for name in ("move", "link", "create", "replace", "delete", "write")]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -256,7 +223,7 @@ def test_a_change_that_is_killed_leaves_the_old_query_or_the_new_one(
     while at < points:
         shutil.rmtree(house.home)
         shutil.copytree(tmp_path / "kept", house.home)
-        with dying(at) as done, suppress(Killed):
+        with dying(at, *WRITES) as done, suppress(Died):
             house.run(in_process, {"new": kind.after}, change=True)
             points = len(done)
         with suppress(StateError):
@@ -521,10 +488,10 @@ def test_a_checkpoint_in_an_object_store_is_changed_by_one_request(
 
         def dies(*args: Any) -> Any:
             if is_there(*args):
-                raise Killed
+                raise Died
             return original(*args)
 
-        with mock.patch.object(owner, name, dies), pytest.raises(Killed):
+        with mock.patch.object(owner, name, dies), pytest.raises(Died):
             run(after, "new", change=True)
 
     house.send(0, 1)

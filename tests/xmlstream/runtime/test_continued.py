@@ -188,7 +188,7 @@ def test_what_cannot_be_continued_is_refused_with_the_way_on(
     xs.from_sql(in_process, REPORTS + HOTTEST, {"IN": str(sensors)}).run(new)
     assert "nothing is left to continue" in refused(in_process, sensors, HOTTEST, new, continued.parent / "newer")
     xs.from_sql(in_process, REPORTS + HOTTEST, {"IN": str(sensors)}).run(new.with_suffix(".csv"))
-    assert "which has no punctuations" in refused(in_process, sensors, HOTTEST, new.with_suffix(".csv"), new)
+    assert "which hold no punctuations" in refused(in_process, sensors, HOTTEST, new.with_suffix(".csv"), new)
     with pytest.raises(UsageError, match="does not continue another output"):
         printed(continued, new)
 
@@ -223,6 +223,22 @@ def test_a_parquet_result_is_continued_by_one_of_xml_and_noted_as_sql(
     assert summary.left_out == sum(int(row.findtext("n") or 0) for row in rows(printed_whole(query, new))) - sum(
         int(row.findtext("n") or 0) for row in rows(printed(new))
     )
+
+
+@pytest.mark.parametrize("form", ["delta", "parquet"])
+def test_windows_in_a_table_are_continued_by_the_checkpoint_that_shows_that_its_query_has_stopped(
+    in_process: InProcessSession, sensors: Path, continued: Path, form: str
+) -> None:
+    sql, _ = WAREHOUSE["windows, and another type under the same name"]
+    old, state, new = (continued.parent / name for name in (f"windows.{form}", "state", "new"))
+    part = {"IN": str(continued.parent / "part")}
+    xs.from_sql(in_process, REPORTS + sql, part).run(old, state, keep_open=True)
+    if form == "delta":
+        assert "name the checkpoint of that query" in refused(in_process, sensors, sql, old, new)
+    xs.from_sql(in_process, REPORTS + sql, {"IN": str(sensors)}).run(new, continues=state)
+    noted = json.loads((new / NOTE).read_text())
+    assert "<*, [1970-01-01T00:00:00.000001Z,1970-01-01T05:59:59.999999Z], *>" in noted["closed"]
+    assert [str(row.findtext("window/start"))[11:16] for row in rows(printed(new))] == ["04:00", "06:00", "08:00"]
 
 
 def printed_whole(query: Any, beside: Path) -> bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
+from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageError
@@ -31,10 +32,6 @@ CREATE TABLE south (sid STRING, hour INT NOT NULL) USING punctuated_xml
 OPTIONS (path '${HOME}/south', rowTag 't', schemes 'hour prefix'${MORE});
 SELECT hour, count(*) AS n FROM (SELECT hour FROM north UNION ALL SELECT hour FROM south) GROUP BY hour;
 """
-
-
-class KilledError(BaseException):
-    """Stands for the end of a process."""
 
 
 class Feed:
@@ -209,21 +206,12 @@ KILLED_AT = [(Checkpoint, "commit"), (DeclaredNotes, "forget"), (Execution, "_co
 @pytest.mark.parametrize(("of", "name"), KILLED_AT)
 @pytest.mark.parametrize("behind", [False, True])
 def test_it_counts_once_whenever_a_run_is_killed(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: type, name: str, behind: bool
+    session: Session, tmp_path: Path, of: type, name: str, behind: bool
 ) -> None:
     feed = begun(session, tmp_path)
     (note,) = feed.declare("south", "<*, 2>")
-    work = getattr(of, name)
-
-    def dying(self: object, *arguments: object) -> None:
-        if behind:
-            work(self, *arguments)
-        raise KilledError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(of, name, dying)
-        with pytest.raises(KilledError):
-            feed.run()
+    with pytest.raises(Died), dying(0, (of, name), behind=behind):
+        feed.run()
     assert feed.run() == {1: 2, 2: 2}
     assert (feed.declared(), feed.waiting()) == ([note], [])
 
@@ -323,22 +311,14 @@ def test_a_sender_is_added_to_a_roster_and_taken_from_it(session: Session, tmp_p
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize(("of", "name"), KILLED_AT)
 def test_a_change_of_a_roster_counts_once_whenever_a_run_is_killed(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: type, name: str
+    session: Session, tmp_path: Path, of: type, name: str
 ) -> None:
     feed = Senders(session, tmp_path)
     feed.send("S1", hour=1)
     assert feed.run() == {}
     feed.change(added=("S3",), removed=("S2",))
-    work = getattr(of, name)
-
-    def dying(self: object, *arguments: object) -> None:
-        work(self, *arguments)
-        raise KilledError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(of, name, dying)
-        with pytest.raises(KilledError):
-            feed.run()
+    with pytest.raises(Died), dying(0, (of, name), behind=True):
+        feed.run()
     assert feed.run() == {}
     feed.send("S3", hour=1)
     assert feed.run() == {1: 2}

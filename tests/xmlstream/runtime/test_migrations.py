@@ -6,19 +6,19 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import pytest
 
 import xmlstream as xs
+from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT
 from tests.harness.sealed_files import seal
 from tests.harness.written_checkpoint import OUTPUTS, SQL, arrives, runs
-from xmlstream.operators.storage import durable, locks
+from xmlstream.operators.storage import store
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
@@ -153,52 +153,25 @@ def test_the_copy_is_the_way_back(tmp_path: Path, whole: Answers) -> None:
     _require_same(_answers(tmp_path / "two"), whole)
 
 
-class _Died(BaseException):
-    """Stands for the end of a process: nothing is written afterwards."""
-
-
-@contextmanager
-def _dying(at: int) -> Iterator[list[int]]:
-    """The process dies before its write of this number to a folder; yields the number of writes."""
-    count = [0]
-
-    def counted(write: Callable[..., Any]) -> Callable[..., Any]:
-        def written(*args: Any, **options: Any) -> Any:
-            count[0] += 1
-            if count[0] > at:
-                raise _Died
-            return write(*args, **options)
-
-        return written
-
-    names = ("copy", "replace", "write", "delete", "publish", "path_to_write")
-    with (
-        ExitStack() as patched,
-        mock.patch.object(AppendOnlyFile, "append", counted(AppendOnlyFile.append)),
-        mock.patch("xmlstream.operators.storage.store.sync", counted(durable.sync)),
-        mock.patch.object(shutil, "copyfile", counted(shutil.copyfile)),
-        mock.patch.object(Path, "rename", counted(Path.rename)),
-    ):
-        for name in names:
-            patched.enter_context(mock.patch.object(Folder, name, counted(getattr(Folder, name))))
-        yield count
-    for held in {*locks._held.values()}:
-        held.release()  # as the end of a process does
+WRITES = [
+    *((Folder, name) for name in ("copy", "replace", "write", "delete", "publish", "path_to_write")),
+    *((AppendOnlyFile, "append"), (store, "sync"), (shutil, "copyfile"), (Path, "rename")),
+]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_run_that_dies_as_it_migrates_leaves_what_the_next_one_goes_on_from(tmp_path: Path, whole: Answers) -> None:
     session = xs.open_session(engine="duckdb")
     _unpacked("format-3-duckdb", tmp_path / "first")
-    with _dying(1 << 30) as writes:
+    with dying(1 << 30, *WRITES) as writes:
         runs(session, tmp_path / "first", tmp_path / "first/state", moved=True)
     formats = set[tuple[int, bool]]()
-    moments = range(writes[0]) if AT_NIGHT else [round(writes[0] * part) for part in (0.1, 0.4, 0.96)]
+    moments = range(len(writes)) if AT_NIGHT else [round(len(writes) * part) for part in (0.1, 0.4, 0.96)]
     for at in moments:
         home = tmp_path / str(at)
         state = _unpacked("format-3-duckdb", home)
         before = _files(state)
-        with _dying(at), suppress(_Died):
+        with dying(at, *WRITES), suppress(Died):
             runs(session, home, state, moved=True)
         query = unseal(Folder(state), "query.json")
         log = state / "documents/report/read.jsonl"
@@ -284,18 +257,18 @@ def test_a_checkpoint_in_an_object_store_is_migrated_as_one_in_a_directory(
     session, url = xs.open_session(engine="duckdb"), f"{bucket}/state"
     arrives(tmp_path, 0)
     runs(session, tmp_path, url)
-    store = ObjectStore(url)
-    (notes,) = [name for name in store.names("runs") if not name.endswith("ended.json")]
-    noted = unsealed(store.read(f"runs/{notes}")) or {}
+    there = ObjectStore(url)
+    (notes,) = [name for name in there.names("runs") if not name.endswith("ended.json")]
+    noted = unsealed(there.read(f"runs/{notes}")) or {}
     query = unsealed(noted["query.json"].encode()) or {}
     noted["query.json"] = b"".join(sealed({**query, "format": 3})).decode()
-    store.delete(f"runs/{notes}")
-    store.create(f"runs/{notes}", sealed(noted))
+    there.delete(f"runs/{notes}")
+    there.create(f"runs/{notes}", sealed(noted))
     arrives(tmp_path, 1)
     for _ in range(2):
         runs(session, tmp_path, url)
         _require_same(_answers(tmp_path), whole)
-    kept = unsealed(store.read("before-3/query.json")) or {}
+    kept = unsealed(there.read("before-3/query.json")) or {}
     assert kept["format"] == 3
-    (first,) = store.names("before-3/commits")
-    assert json.loads(store.read(f"before-3/commits/{first}").splitlines()[0])["slice"] == 0
+    (first,) = there.names("before-3/commits")
+    assert json.loads(there.read(f"before-3/commits/{first}").splitlines()[0])["slice"] == 0

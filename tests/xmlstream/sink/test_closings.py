@@ -66,6 +66,17 @@ def test_each_form_has_closed_what_its_punctuations_close(tmp_path: Path, form: 
     ]
 
 
+def test_an_output_of_other_attributes_since_a_change_has_closed_all_values_of_those_that_it_lacks(
+    tmp_path: Path,
+) -> None:
+    _write(f"{tmp_path}/out", [["<[,1], *>"]])
+    _write(f"{tmp_path}/later", [["<1, *>"], ["<2, *>"]], Schema.parse("hour INT, _id INT"))
+    (tmp_path / "later/slice-000000001.xml").rename(tmp_path / "out/slice-000000001.xml")
+    table = xs.closed(tmp_path / "out", schema="hour INT, temp DOUBLE, _id INT")
+    assert table["punctuation"].to_pylist() == ["<(,1], *, *>", "<2, *, *>"]
+    assert "_id_to" in xs.closed(tmp_path / "later").column_names
+
+
 def test_the_types_of_xml_are_those_of_its_texts_unless_they_are_declared(tmp_path: Path) -> None:
     words, texts = Schema.parse("name STRING, at TIMESTAMP, day DATE"), Schema.parse("code STRING")
     _write(f"{tmp_path}/w", [["<{b,c}, *, *>"], ["<*, [,2026-01-01T00:00:00Z], *>"], ["<*, *, 2026-01-02>"]], words)
