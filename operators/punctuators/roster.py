@@ -127,8 +127,9 @@ class ByRoster(Rule):
         notes = StateSchema(notes=[_MEMBERS, _COMING])
         if self.attribute is None:
             return notes
-        member, combine = Schema((schema.attribute(self.member),)), greatest_of([self.member], self.attribute)
-        return notes | StateSchema({"latest": LogSchema(member, combine=combine)})
+        member, value = (schema.attribute(name) for name in (self.member, self.attribute))
+        combine = greatest_of([member.name], value.name)
+        return notes | StateSchema({"latest": LogSchema(Schema((member,)), combine=combine)})
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that members closed before the slice, or behind the position at which its value passed."""
@@ -174,14 +175,14 @@ class ByRoster(Rule):
         """The values below the least of the members' greatest values have passed."""
         if flagged is None or self.attribute is None:
             return []
-        names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
-        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(*names)
+        schema = state.inputs[0]
+        member, value = (quoted(schema.attribute(name).name) for name in (self.member, self.attribute))
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(member, f"{_STEP}.value AS {value}")
         latest = state.log("latest")
         latest.add(Tuples(last, len(self._members(state))))
         latest.settle()
         if facts["bound"] is None:
             return []
-        schema = state.inputs[0]
         bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
 
@@ -241,7 +242,8 @@ class ByRoster(Rule):
         """What each member has closed by its greatest value."""
         if self.attribute is None or (latest := state.log("latest").whole()) is None:
             return []
-        schema, names = state.inputs[0], (self.member, self.attribute)
+        schema = state.inputs[0]
+        names = [schema.attribute(name).name for name in (self.member, self.attribute)]
         rows = in_utc(latest.frame.select(*map(quoted, names)).to_arrow())
         member, domain = (schema.attribute(name).domain for name in names)
         pairs = zip(*(rows.column(i).to_pylist() for i in range(2)), strict=True)
@@ -292,5 +294,5 @@ class ByRoster(Rule):
         member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
         listed = pa.array(members, arrow_type(member.domain))
         nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
-        ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
-        return pa.table([listed, nothing], [self.member, self.attribute]), ddl
+        ddl = f"{quoted(member.name)} {member.domain.type}, {quoted(attribute.name)} {attribute.domain.type}"
+        return pa.table([listed, nothing], [member.name, attribute.name]), ddl

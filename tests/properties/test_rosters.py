@@ -54,12 +54,13 @@ class Expected:
         self.latest: dict[str, int] = {}
         self.over: list[Tuple] = []
 
-    def _has_passed(self, t: Tuple) -> bool:
+    def has_passed(self, t: Tuple) -> bool:
+        """Whether all members have left a tuple's value behind, before a change of the roster counts."""
         return self.in_order and all(t[1] < self.latest.get(member, -1) for member in self.members)
 
     def takes(self, t: Tuple) -> bool:
         """Whether a tuple is on time."""
-        if t in self.over or self._has_passed(t):
+        if t in self.over or self.has_passed(t):
             return False
         if t[0] in self.members:
             self.latest[t[0]] = max(t[1], self.latest.get(t[0], -1))
@@ -107,6 +108,7 @@ def test_what_all_members_have_closed_is_closed(session: Session, order: str | N
                 on_time = [t for t in tuples if expected.takes(t)]
                 done = running.slice((tuples, new))
                 assert sorted(map(str, done.tuples)) == sorted(map(str, on_time)), (i, tuples)
+                expected.over = [t for t in UNIVERSE if t in expected.over or expected.has_passed(t)]
                 gone = set(expected.members) - set(left or expected.members)
                 expected.members = list(dict.fromkeys(left or expected.members))
                 expected.latest = {who: n for who, n in expected.latest.items() if who not in gone}
