@@ -62,6 +62,7 @@ def _change(
     from xmlstream.cli.run import Environment, session_in
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.continued import continuing
     from xmlstream.runtime.same_query import QueryRecord
     from xmlstream.session.engines import engine_of
 
@@ -74,9 +75,9 @@ def _change(
     for name in [engine] if engine else ["duckdb", "spark"] if find_spec("duckdb") else ["spark"]:
         try:
             with session_in(Environment(engine=name), Console(stderr=True)) as session:
-                root = script.plan(session)
-                root = root if as_written else optimized(root)
                 targets = script.targets(output, *names)
+                root = continuing(script.plan(session), None, directory.path(), targets)
+                root = root if as_written else optimized(root)
                 return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
         except QueryError:
             if engine or name == "spark":
