@@ -78,3 +78,10 @@ def test_a_change_needs_a_checkpoint_on_this_machine(begun: Path, options: list[
     done = CliRunner().invoke(app, ["run", "new.sql", "-o", "new", "--engine", "duckdb", *options])
     assert isinstance(done.exception, UsageError)
     assert done.exception.hint
+
+
+@pytest.mark.parametrize("command", [["cat", "state"], ["wait", "state", "<0, *>", "--timeout", "0s"]])
+def test_a_checkpoint_is_not_taken_for_an_output(begun: Path, command: list[str]) -> None:
+    ended = CliRunner().invoke(app, command)
+    assert isinstance(ended.exception, UsageError)
+    assert str(ended.exception.hint) == "name the output; xmlstream checkpoint state shows where it is"
