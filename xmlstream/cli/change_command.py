@@ -61,6 +61,7 @@ def _change(
     from xmlstream.cli.run import Engines
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.changed_checkpoint import planned_change
+    from xmlstream.runtime.continued import continuing
     from xmlstream.runtime.same_query import QueryRecord
     from xmlstream.session.engines import engine_of
 
@@ -72,7 +73,7 @@ def _change(
     targets = script.targets(output, *((one.row_tag, one.root_tag, one.xml) if one is not None else ()))
 
     def planned(session: Session) -> QueryChange:
-        root = script.plan(session)
+        root = continuing(script.plan(session), None, directory.path(), targets)
         root = root if as_written else optimized(root)
         return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
 

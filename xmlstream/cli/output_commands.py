@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,6 +43,8 @@ def cat(
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.cli.concatenation import concatenate
 
+    for output in outputs:
+        _require_no_checkpoint(output)
     out = StandardOutput()
     concatenate(outputs[-1], out, outputs[:-1], as_of)
     out.flush()
@@ -70,6 +73,7 @@ def wait(
     from xmlstream.sink.closings import ClosedSoFar
     from xmlstream.sources.xml.options.formats import seconds
 
+    _require_no_checkpoint(output)
     by_name = name_values(where, "--where", "NAME=PATTERN")
     if (punctuation is None) == (not by_name):
         what = "wait takes a punctuation or --where, and not both"
@@ -85,6 +89,13 @@ def wait(
         say(f"{output} is not complete{lacks}")
         raise typer.Exit(NOT_CLOSED)
     typer.echo(f"{output} is complete since slice {number}")
+
+
+def _require_no_checkpoint(output: str) -> None:
+    """Refuses a directory that is a query's checkpoint, which never has a result."""
+    if (Path(output) / "query.json").is_file() and (Path(output) / "commits").is_dir():
+        hint = f"name the output; xmlstream checkpoint {output} shows where it is"
+        raise UsageError(f"{output} is a checkpoint, and no output", hint=hint)
 
 
 def closed_in(

@@ -32,8 +32,8 @@ def close_for(
 ) -> None:
     """Close values of a source that is silent, as if it had sent the punctuation.
 
-    It stands behind all that has arrived by now. What comes later and matches it is treated as the source's option
-    `ungrammatical` says. The run takes it in with its next slice; if none is on, the next one does.
+    The run takes it in with its next slice; if none is on, the next one does. It stands behind all that has arrived
+    by then. What comes later and matches it is treated as the source's option `ungrammatical` says.
     """
     if [punctuation is None, where is None, not (add or remove)].count(False) != 1:
         raise UsageError(

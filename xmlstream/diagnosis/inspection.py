@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from xmlstream.dataclasses import replace
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, SentPunctuations, SliceTime, helps
 from xmlstream.diagnosis.report import Example, Need, WaitingAnswer, WaitingReport, Waits, causes
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.state.ages import Since
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.store import LocalPlace, folder_at, unseal
@@ -115,10 +117,19 @@ class _Inspection:
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
         scans = [node for node in senders if isinstance(node.operator, Scan)]
         on_disk = {n: ClosedOnDisk(self._state_of(n), n.schema, self._recorded(n).kept) for n in scans}
-        self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk)
+        self._lacks = MissingPunctuations(self._kept, sets, sent, functions, on_disk, dict(self._rosters()))
 
     def _state_of(self, node: Node) -> Path:
         return self._store.path(f"state/{self._names[node]}")
+
+    def _rosters(self) -> Iterator[tuple[Node, Punctuate]]:
+        """The nodes that punctuate by a roster, with the members that it has now."""
+        for node in self._kept:
+            match node.operator:
+                case Punctuate(rule=ByRoster() as rule):
+                    domain = node.schema.attribute(rule.member).domain
+                    members = tuple(rule.members(self._recorded(node).notes, domain))
+                    yield node, replace(node.operator, rule=replace(rule, roster=members))
 
     def _recorded(self, node: Node) -> OperatorRecord:
         """The last record of a node's state."""

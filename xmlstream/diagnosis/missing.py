@@ -158,6 +158,7 @@ class MissingPunctuations:
         sent: Mapping[Node, PunctuationSet],
         functions: Functions,
         on_disk: Mapping[Node, ClosedOnDisk] | None = None,
+        rosters: Mapping[Node, Punctuate] | None = None,
     ) -> None:
         """Takes the state of a commit.
 
@@ -167,9 +168,10 @@ class MissingPunctuations:
             sent: The punctuations that each source and rule has sent, except the closed strings in files.
             functions: Computes expressions.
             on_disk: The closed strings of sources that are in files.
+            rosters: The operators that punctuate by a roster, with its members as of the commit.
         """
         self._kept, self._sets, self._sent_by, self._functions = kept, sets, sent, functions
-        self._on_disk = on_disk or {}
+        self._on_disk, self._rosters = on_disk or {}, rosters or {}
         self._sent: dict[Node, PunctuationSet] = {}
         self._known: dict[tuple[Node, Punctuation], tuple[Missing, ...]] = {}
 
@@ -200,7 +202,7 @@ class MissingPunctuations:
             if not left:
                 return (Missing(node, p, ()),)
             held, schema = self._held(node), node.inputs[0].schema
-            ways = (operator.wanted(part, held, schema) for part in left)
+            ways = (self._rosters.get(node, operator).wanted(part, held, schema) for part in left)
             found = self._together(lack for each in ways for lack in self._of_ways(node, each))
             return tuple(_by_rule(lack, node, operator) for lack in found)
         lacks = self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))

@@ -24,7 +24,9 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.expressions.aggregates import attributes_of, ignores_duplicates
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, parsed, render
 from xmlstream.operators.expressions.predicate_domain import is_implied
+from xmlstream.operators.frames import matching
 from xmlstream.operators.group_by import GroupBy
+from xmlstream.operators.hand_over import HandOver
 from xmlstream.operators.join import Join
 from xmlstream.operators.merge import Merge
 from xmlstream.operators.multiway_join import MultiwayJoin
@@ -38,7 +40,7 @@ from xmlstream.plan.written_plan import brief
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import own, quoted
-from xmlstream.runtime.same_query import canonical_path
+from xmlstream.runtime.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
 Names: TypeAlias = Mapping[str, str]
@@ -135,13 +137,16 @@ class Comparison:
             case Project(columns=columns):
                 made = {c.attribute.name.lower(): in_terms_of(expression(c.expression), below.columns) for c in columns}
                 return replace(below, columns={name: text for name, text in made.items() if text is not None})
+            case HandOver():
+                left_out = not_final(node, below)
+                return None if left_out is None else replace(below, conditions=below.conditions | {left_out})
             case Describe() | Punctuate():
                 return below
         return None
 
     def _compare(self, node: Node) -> None:
         inputs = [self.streams.get(below) for below in node.inputs]
-        if isinstance(node.operator, Select | Project | Describe | Punctuate):
+        if isinstance(node.operator, Select | Project | Describe | Punctuate | HandOver):
             if (stream := self._above(node, inputs)) is not None:
                 self.streams[node] = stream
                 self._find(node, [old for old in self.before if self._is_alike(node, old, stream)])
@@ -211,7 +216,7 @@ class Comparison:
                     raise Differs("its columns are others")
                 output = dict(zip(stream.columns, old.schema.names, strict=True))
                 return Taken(old, tuple(inputs), output)
-            case Select() | Describe() | Punctuate():
+            case Select() | Describe() | Punctuate() | HandOver():
                 return same_operator(node, old, inputs)
         taken = replace(same_operator(node, old, inputs), conditions=tuple(further))
         if not any(further):
@@ -250,6 +255,12 @@ _OTHER_INPUT = "its input is another one"
 def keeps(node: Node) -> bool:
     """Whether an operator keeps tuples, or facts from which answers follow."""
     return bool(node.inputs) and bool(node.state_schema.logs)
+
+
+def not_final(node: Node, below: EarlierStream) -> str | None:
+    """What the tuples of a hand-over satisfy, over the base of its input; None if an attribute there is not known."""
+    closed = matching.condition(node.operator.excludes(*node.input_schemas), as_data=False)
+    return in_terms_of(expression(f"NOT ({closed})"), below.columns)
 
 
 def in_terms_of(tree: Any, columns: Names) -> str | None:
@@ -351,7 +362,7 @@ def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
     options, before = (_read_by(each) for each in (one, other))
     for name in sorted(options.keys() | before.keys()):
         if options.get(name) != before.get(name):
-            raise Differs(f"its option {name} is {_given(options.get(name))}, and was {_given(before.get(name))}")
+            raise Differs(f"its option {name} is {as_given(options.get(name))}, and was {as_given(before.get(name))}")
     leaves = {_leaf(other, i): attribute for i, attribute in reversed(list(enumerate(other.schema)))}
     found = {}
     for i, attribute in enumerate(one.schema):
@@ -366,15 +377,8 @@ def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
 
 def _read_by(options: SourceOptions) -> dict[str, str]:
     """The options on which the tuples of a source depend, beside its columns."""
-    return {
-        name: text
-        for name, text in options.lasting.items()
-        if name not in _DECLARED and not name.startswith(_OF_COLUMNS)
-    }
-
-
-def _given(text: str | None) -> str:
-    return "not given" if text is None else f"'{text}'"
+    given = options.lasting.items()
+    return {name: text for name, text in given if name not in _DECLARED and not name.startswith(_OF_COLUMNS)}
 
 
 def _leaf(options: SourceOptions, i: int) -> tuple[Any, ...]:

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.hand_over import first_of
+from xmlstream.operators.hand_over import HandOver, first_of
 from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import brief, described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.continued import closed_over
-from xmlstream.runtime.plan_comparison import Comparison, keeps
+from xmlstream.runtime.plan_comparison import Comparison, keeps, not_final
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
 
@@ -74,6 +75,7 @@ class QueryChange:
         self.continued, self.in_place = _pairs(before.outputs, mine.outputs, (_named(old), _named(new)), moved=moved)
         self.old_names, self.new_names = names(old), names(new)
         self.verdicts = [*self._of_query(), *self._of_nodes()]
+        self.verdicts = [*self._of_hand_over(), *self.verdicts]
         if not self.refusals:
             self.verdicts += [*self._of_old_nodes(), *self._of_outputs()]
 
@@ -134,6 +136,20 @@ class QueryChange:
         if self.last.report.closed and not self.is_same:
             yield Verdict("the query", "refused", "its input has ended for good, and all is answered")
 
+    def _of_hand_over(self) -> Iterator[Verdict]:
+        """Refuses a result that does not leave out all that the hand-over on top of the result before it leaves out."""
+        for i, k in self.continued.items():
+            new, old = results(self.new)[i], results(self.old)[k]
+            if not isinstance(old.operator, HandOver):
+                continue
+            final, stream, known = _near(old.operator.of), self.comparison.streams.get(new), self.comparison.before[old]
+            why, left_out = f"what is final in {final} would come again", not_final(old, known)
+            if not isinstance(new.operator, HandOver):
+                why += f"; run --change --continues {final} leaves it out"
+            elif self.refusals or (stream and stream.base is known.base and left_out in stream.conditions):
+                continue
+            yield Verdict(self.old_names[old], "refused", why, brief(described(old)))
+
     def _of_nodes(self) -> Iterator[Verdict]:
         """The sources and operators of the new query that keep tuples."""
         goes_on, refused = self._serving(self.new, self.continued.keys()), set[Node]()
@@ -143,7 +159,10 @@ class QueryChange:
                 if not node.inputs or keeps(node):
                     yield Verdict(name, "kept", self._kept(node), says)
             elif isinstance(node.operator, Punctuate):
-                yield Verdict(name, "anew", "it punctuates what comes from now on", says)
+                why = "it punctuates what comes from now on"
+                if isinstance(node.operator.rule, ByRoster):
+                    why += "; xmlstream say --add and --remove change a roster that goes on"
+                yield Verdict(name, "anew", why, says)
             elif isinstance(node.operator, Static):
                 yield Verdict(name, "anew", "it is read from its beginning", says)
             elif _looks_up(node):

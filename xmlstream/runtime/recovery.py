@@ -256,7 +256,7 @@ def undo_change(checkpoint: Folder) -> None:
     """
     was, now = (numbers_in(checkpoint.below(folder)) for folder in (f"{FORMER}/commits", "commits"))
     if not was or was[-1:] != now[-1:]:
-        what = "a slice was committed since its query was changed" if was else "its query was not changed"
+        what = "its query was not changed, or a slice was committed since"
         raise StateError(
             f"there is nothing to undo in the checkpoint {checkpoint.where()}: {what}",
             hint="leave out --undo (undo=True)",

@@ -279,7 +279,7 @@ def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
             yield f"its {name} reads {', '.join(before.inputs)}, not {', '.join(now.inputs)}"
     else:
         for option in sorted(before.operator.keys() | now.operator.keys()):
-            one, other = (_shown(part.operator.get(option)) for part in (before, now))
+            one, other = (as_given(part.operator.get(option)) for part in (before, now))
             if one != other:
                 yield f"the option {option} of {name} is {one}, not {other}"
     columns, others = ({column[0]: column[1:] for column in part.schema} for part in (before, now))
@@ -291,7 +291,8 @@ def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
         yield f"the columns of {name} are {', '.join(columns)}, not {', '.join(others)}"
 
 
-def _shown(option: Any) -> str:
+def as_given(option: Any) -> str:
+    """An option in words."""
     return "not given" if option is None else f"'{option}'"
 
 

@@ -67,6 +67,16 @@ def test_what_is_refused_ends_it_with_an_error_that_leads_on(begun: Path) -> Non
     assert "--continues" in str(shown.exception.hint)
 
 
+def test_a_query_that_continues_another_goes_on_continuing_it(begun: Path, in_process: InProcessSession) -> None:
+    house = warehouse(begun)
+    target = "CREATE TABLE mean USING punctuated_xml OPTIONS (path 'mean', rowTag 'row');\nINSERT INTO mean "
+    mean = HOTTEST.replace("max(temp)", "avg(temp)")
+    house.run(in_process, {"mean": mean}, "mean-state", continues=begun / "out")
+    (begun / "new.sql").write_text(f"{house.tables.replace('HOME', str(begun))}{target}{mean} HAVING avg(temp) > 0;")
+    shown = CliRunner().invoke(app, ["change", "new.sql", "--checkpoint", "mean-state"])
+    assert shown.output.splitlines()[-1] == "  mean: goes on"
+
+
 def test_an_added_output_begins_from_then_on(begun: Path) -> None:
     added = "CREATE TABLE out USING punctuated_xml OPTIONS (path 'out', rowTag 'row');\n"
     added += "CREATE TABLE every USING punctuated_xml OPTIONS (path 'every', rowTag 'row');\n"
@@ -84,3 +94,10 @@ def test_a_change_needs_a_checkpoint_on_this_machine(begun: Path, options: list[
     done = CliRunner().invoke(app, ["run", "new.sql", "-o", "new", "--engine", "duckdb", *options])
     assert isinstance(done.exception, UsageError)
     assert done.exception.hint
+
+
+@pytest.mark.parametrize("command", [["cat", "state"], ["wait", "state", "<0, *>", "--timeout", "0s"]])
+def test_a_checkpoint_is_not_taken_for_an_output(begun: Path, command: list[str]) -> None:
+    ended = CliRunner().invoke(app, command)
+    assert isinstance(ended.exception, UsageError)
+    assert str(ended.exception.hint) == "name the output; xmlstream checkpoint state shows where it is"

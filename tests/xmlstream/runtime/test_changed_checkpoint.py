@@ -398,7 +398,7 @@ def test_a_change_is_undone_until_the_next_slice(in_process: InProcessSession, t
         house.run(in_process, {"out": HOTTEST}, undo=True)
     house.send(2)
     house.run(in_process, {"new": renamed}, change=True)
-    with pytest.raises(StateError, match="nothing to undo"):
+    with pytest.raises(StateError, match="a slice was committed since"):
         house.run(in_process, {"out": HOTTEST}, undo=True)
     assert house.rows("new").total() == 1
 

@@ -14,7 +14,7 @@ import pytest
 import xmlstream as xs
 from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
-from xmlstream.diagnosis.inspection import plan_of
+from xmlstream.diagnosis.inspection import inspect, plan_of
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint import Checkpoint
@@ -299,6 +299,8 @@ def test_a_sender_is_added_to_a_roster_and_taken_from_it(session: Session, tmp_p
     feed.change(added=("S3",))
     feed.send("S1", hour=3)
     assert feed.run() == {1: 2, 2: 1}, "hour 3 was closed in the slice that took the change in"
+    ((example,),) = (waits.examples for waits in inspect(tmp_path / "state").waits)
+    assert [need.missing for need in example.needs if need.missing] == [("<S3, 3>",)]
     feed.send("S3", hour=3)
     assert feed.run() == {1: 2, 2: 1, 3: 2}
     with pytest.raises(UsageError, match="S2 is not on the roster of sid") as raised:
