@@ -345,7 +345,7 @@ _OF_COLUMNS = ("path.", "prefix.", "dateFormat.", "timestampFormat.")
 
 
 def same_source(new: Scan, old: Scan, *, moved: bool) -> Names:
-    """The old names of the attributes of a source that both queries read; Differs if it is another, or read otherwise."""
+    """The old names of the attributes of a source that both queries read; Differs if they read otherwise."""
     if isinstance(new, StreamScan) != isinstance(old, StreamScan):
         raise Differs("one of them is a stream of Spark's")
     if isinstance(new, StreamScan) and isinstance(old, StreamScan):
