@@ -14,7 +14,7 @@ from tests.harness.file_damage import DAMAGES
 from xmlstream.operators.storage.durable import checksum
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime import checkpoint
+from xmlstream.runtime import commit_log
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.commit_log import Commit, CommitLog
 from xmlstream.runtime.recovery import PublishedOutput
@@ -49,7 +49,7 @@ def published(directory: Path) -> PublishedOutput:
 def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "WHOLE_EVERY", 2)
+    monkeypatch.setattr(commit_log, "WHOLE_EVERY", 2)
     ran(tmp_path / "sound" / "checkpoint", 4)
     files = [path for path in (tmp_path / "sound").rglob("*") if path.is_file()]
     assert {"published.jsonl", "documents.jsonl", "000000003.json"} <= {path.name for path in files}
