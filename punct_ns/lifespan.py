@@ -35,10 +35,12 @@ _FORM = re.compile(
     r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d{1,6})?)S)?)?",
     re.ASCII,
 )
-_LONGEST = timedelta(days=3_650_000)  # longer than the calendar
+LONGEST = timedelta(days=3_650_000)
+"""A span that is longer than the calendar."""
 
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)", re.ASCII)
-_UNITS = {
+UNITS = {
+    **dict.fromkeys(("microsecond", "microseconds"), timedelta(microseconds=1)),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), timedelta(milliseconds=1)),
     **dict.fromkeys(("s", "sec", "second", "seconds"), timedelta(seconds=1)),
     **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
@@ -46,6 +48,7 @@ _UNITS = {
     **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
     **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
 }
+"""The units of spans of time, by their names and abbreviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,8 @@ class Duration:
             span = timedelta(days=days, hours=part["hours"], minutes=part["minutes"], seconds=int(whole))
             span += timedelta(microseconds=int(fraction.ljust(6, "0")))
         except OverflowError:
-            span = _LONGEST
-        return Duration(part["years"] * 12 + part["months"], min(span, _LONGEST))
+            span = LONGEST
+        return Duration(part["years"] * 12 + part["months"], min(span, LONGEST))
 
     @staticmethod
     def of_words(text: str) -> Duration | None:
@@ -95,12 +98,12 @@ class Duration:
             return Duration.parse(text.strip().upper())
         words = re.sub(r"^interval\b", "", text.strip().lower()).replace("'", "")
         parts = _PART.findall(words)
-        if not parts or _PART.sub("", words).strip() or any(unit not in _UNITS for _, unit in parts):
+        if not parts or _PART.sub("", words).strip() or any(unit not in UNITS for _, unit in parts):
             return None
         try:
-            return Duration(span=min(sum((float(n) * _UNITS[unit] for n, unit in parts), timedelta()), _LONGEST))
+            return Duration(span=min(sum((float(n) * UNITS[unit] for n, unit in parts), timedelta()), LONGEST))
         except OverflowError:
-            return Duration(span=_LONGEST)
+            return Duration(span=LONGEST)
 
     def after(self, moment: datetime) -> datetime:
         """Returns the moment at the end of the duration that starts at a moment; limited to the end of the calendar.

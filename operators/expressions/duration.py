@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, expression, parsed, render
+from xmlstream.punct_ns.lifespan import UNITS
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import ClockChange, Engine, ZoneRules
@@ -41,22 +43,11 @@ MICROSECONDS: Mapping[str, int] = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_DAYS: Mapping[str, int] = {"day": 1, "week": 7}
 
 DAY = MICROSECONDS["day"]
 """The microseconds of 24 hours."""
 
 _PART = re.compile(r"\s*([+-]?)\s*(\d+)(?:\.(\d{1,9}))?\s*([a-z]+)")
-_UNITS = {f"{unit}{plural}": unit for unit in MICROSECONDS for plural in ("", "s")} | {
-    "ms": "millisecond",
-    "s": "second",
-    "sec": "second",
-    "m": "minute",
-    "min": "minute",
-    "h": "hour",
-    "d": "day",
-    "w": "week",
-}
 
 
 def duration(tree: exp.Expr) -> int | None:
@@ -90,14 +81,12 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
     days = microseconds = 0
     while rest:
         part = _PART.match(rest)
-        unit = _UNITS.get(part[4]) if part is not None else None
-        if part is None or unit is None or (part[3] and unit != "second"):
+        unit = UNITS.get(part[4]) if part is not None else None
+        if part is None or unit is None or (part[3] and unit != timedelta(seconds=1)):
             return None
         number = Fraction(f"{part[1]}{part[2]}.{part[3] or 0}")
-        if unit in _DAYS:
-            days += int(number) * _DAYS[unit]
-        else:
-            microseconds += int(number * MICROSECONDS[unit])
+        days += int(number) * unit.days
+        microseconds += int(number * (unit % timedelta(days=1) // timedelta(microseconds=1)))
         rest = rest[part.end() :].strip()
     return (days, microseconds) if text else None
 

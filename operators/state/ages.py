@@ -21,7 +21,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.punct_ns.lifespan import Duration
+from xmlstream.punct_ns.lifespan import LONGEST, Duration
 from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ class PurgeAfter:
         found = _SLICES.fullmatch(text)
         span = Duration.of_words(text)
         limit = PurgeAfter(slices=int(found[1])) if found else PurgeAfter(span=span) if span is not None else None
+        if span is not None and span.span >= LONGEST:
+            raise UsageError(f"{option} '{text}' is beyond the calendar")
         hint = "give a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
         if limit is None:
             raise UsageError(f"{option} '{text}' is neither a number of slices nor a span of time", hint=hint)

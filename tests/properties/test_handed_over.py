@@ -106,7 +106,6 @@ def test_each_tuple_of_a_result_is_answered_by_one_of_two_queries(in_process: In
     holds()
     print(dict(seen))
     assert seen["drawn"] >= PAIRS
-    if AT_NIGHT:  # a few pairs show no shares
-        assert seen["closed"] >= seen["drawn"] / 4
-        assert seen["pushed down"] >= seen["drawn"] / 8
-        assert seen["refused"] <= seen["drawn"] / 5
+    assert seen["closed"] >= seen["drawn"] / 4
+    assert seen["pushed down"] >= seen["drawn"] / 8
+    assert seen["refused"] <= seen["drawn"] / (5 if AT_NIGHT else 2)

@@ -171,10 +171,10 @@ class MicroBatches:
         """Adds the present time to the slice's end; unchanged if more input is present, or without a clock."""
         if self._clock is None or not self._has_all:
             return after
-        told = replace(after, clock=self._looked.isoformat())
+        noted = replace(after, clock=self._looked.isoformat())
         if self._planned is not None and self._planned[1] == after:
-            self._planned = self._planned[0], told, self._planned[2]
-        return told
+            self._planned = self._planned[0], noted, self._planned[2]
+        return noted
 
     @property
     def has_all(self) -> bool:

@@ -43,13 +43,13 @@ def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
         streams = [_Stream(replace(part, stream=number)) for number in range(len(reading.streams))]
-        heard = _parsed(part, streams)
-        if heard is None:
+        widened = _parsed(part, streams)
+        if widened is None:
             return [stream.staged() for stream in streams]
         # Start again, with the attributes that turned out to be needed.
         for stream in streams:
             stream.discard()
-        part = heard
+        part = widened
 
 
 def staged_again(range_: StagedRange, names: Collection[str]) -> str:

@@ -64,6 +64,7 @@ def test_the_option_is_a_number_of_slices_or_a_span_of_time(text: str, limit: Pu
         ("PT", "neither"),
         ("0 slices", "would keep nothing"),
         ("PT0S", "would keep nothing"),
+        ("99999999999999 weeks", "beyond the calendar"),
     ],
 )
 def test_what_says_nothing_is_refused_in_words(text: str, words: str) -> None:
