@@ -148,10 +148,9 @@ def require_place(checkpoint: str) -> None:
     Raises:
         UsageError: It has other files.
     """
-    if is_begun(checkpoint):
-        return
     named = [name for name in store_at(checkpoint).names() if not name.startswith(".")]
-    if others := [name for name in named if name.removesuffix("/") not in _OWN]:
+    others = [name for name in named if name.removesuffix("/") not in _OWN]
+    if others and not is_begun(checkpoint):
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise UsageError(
             f"{shown(checkpoint)} is not a checkpoint: it has {others[0]}{more}",
