@@ -68,7 +68,8 @@ def asked(monitor: Monitor, path: str, method: str = "GET", **headers: str) -> t
         with urllib.request.urlopen(urllib.request.Request(url, None, given, method=method), timeout=300) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.headers, error.read()
+        with error:
+            return error.code, error.headers, error.read()
 
 
 def events(monitor: Monitor, until: str, after: str = "") -> list[tuple[str, str, Any]]:

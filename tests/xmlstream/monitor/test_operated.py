@@ -63,7 +63,8 @@ def posted(monitor: Monitor, token: str | None, **body: Any) -> tuple[int, str]:
         with urllib.request.urlopen(request, timeout=300) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def test_who_has_no_token_declares_nothing(in_process: InProcessSession, tmp_path: Path) -> None:
