@@ -45,10 +45,10 @@ from xmlstream.operators.punctuators.rule import (
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
-from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import format_pattern
-from xmlstream.punct_ns.pattern import Constant, Pattern, Range
+from xmlstream.punct_ns.pattern import Constant, Pattern, Range, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
@@ -115,6 +115,20 @@ class ByOrder(Rule):
         if not self.per:
             return prefix_of(self.attribute)
         return (Scheme((*map(Term, self.per), Term(self.attribute, "prefix"))),)
+
+    def awaited(self, p: Punctuation) -> tuple[str, Value] | None:
+        """The first value above those that `p` closes, and the slack after it.
+
+        >>> ByOrder("hour", slack=2).awaited(Punctuation.parse("<[5,7], *>", Schema.parse("hour INT, v INT")))
+        ('hour', 10)
+        """
+        place = p.schema.index(self.attribute)
+        domain = p.schema[place].domain
+        spans = list(values(p.patterns[place], domain).intervals())
+        if not spans or spans[-1][1] == domain.top:
+            return None
+        above: Any = domain.bound(spans[-1][1], above=True)[0]
+        return self.attribute, above if self.slack is None else above + self.slack
 
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value; with `per`, that of each key."""

@@ -69,6 +69,10 @@ class Rule(Protocol):
         """The punctuations of the input from which the rule derives `p`, beside `p` itself."""
         return ()
 
+    def awaited(self, p: Punctuation) -> tuple[str, Value] | None:
+        """The attribute and the least value of it with which a tuple makes the rule send `p`; None if none does."""
+        return None
+
     def state_schema(self, schema: Schema) -> StateSchema:
         """The state that the rule keeps for an input of this schema, beside the punctuations that it has added."""
         return StateSchema()

@@ -13,6 +13,7 @@ PACKAGES = ("punct_ns", "operators", "sources", "xmlstream")
 
 EXAMPLES = (
     "README.md",
+    "xmlstream/manual/warehouse.md",
     "xmlstream/manual/concepts.md",
     "xmlstream/manual/closing.md",
     "xmlstream/manual/operations.md",

@@ -1,7 +1,7 @@
 """What is installed beside the code: the manual in a pager, as Markdown or HTML, and the documentation's examples.
 
 In a checkout the pages lie beside what they describe, the examples in `data`; a wheel installs both, at the same paths,
-into `share/xmlstream` of the environment. The README lists the pages with a line each.
+into `share/xmlstream` of the environment.
 """
 
 from __future__ import annotations
@@ -98,6 +98,41 @@ FOLDERS = (".github", "data", "operators", "punct_ns", "sources", "tests/benchma
 _NAMED = {"README.md": "readme", "xmlstream/README.md": "architecture"}
 """Topics that are called neither by their file nor by its folder."""
 
+_LINES = {
+    "readme": "what it is; your own XML in two minutes; installing",
+    "tutorial": "from XML of your own to a result, in ten minutes",
+    "cookbook": "how to do twenty-four tasks",
+    "spark_jobs": "in a Structured Streaming job: from XML in Kafka to a table",
+    "concepts": "the ideas in ten minutes",
+    "warehouse": "the query of the papers, in SQL and in Python; what punctuations buy",
+    "closing": "which statement about your feed closes what",
+    "coming_from": "what you know from Flink, Spark or others",
+    "limits": "what it cannot do, and what does",
+    "glossary": "what the words mean",
+    "operations": "running a query for months: every night, as a service, memory, backup",
+    "changing": "changing a query without starting anew",
+    "clusters": "object stores and clusters",
+    "checkpoints": "what a checkpoint has in it, and how an upgrade migrates it",
+    "sources": "how XML is read: xmlstream infer, all options, arrays, ids and sections that close themselves, generators",
+    "receivers": "live feeds by MQTT, HTTP, TCP, Kafka: each message once",
+    "sinks": "results as DataFrames, into the session's tables, by HTTP, by MQTT; a sink of your own",
+    "sql": "files of several queries, static tables, windows, sinks, plans and explain",
+    "operators": "what each operator does with a punctuation, in SQL and in Python",
+    "in_process": "what DuckDB computes with --engine duckdb",
+    "punct_ns": "what a punctuation can say, its notation, its XML form, schemes",
+    "runtime": "the command line, slices, metrics, findings, dead letters, errors, tests of a query",
+    "monitor": "watching a running query: the live page, closed values, Prometheus",
+    "data": "the queries and inputs of these pages",
+    "auctions": "49 queries over auctions: those of the papers, NEXMark, XMark",
+    "benchmarks": "how fast it is, beside plain Spark and others",
+    "architecture": "how it is built; how to add an operator, a source, a rule",
+    "contributing": "how to take part",
+    "changelog": "what has changed",
+}
+"""A line on the contents of each topic, in the order of the list."""
+
+_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)([^)#\s]*)(?:#[^)\s]*)?\)")
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -115,26 +150,32 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """Returns all pages: the README, those that it lists in its order, and the others.
+    """Returns all pages, in the order of the list.
 
     Raises:
         UsageError: The pages are not installed.
     """
     root = share()
-    readme = (root / "README.md").read_text(encoding="utf-8").partition("\n## Where to read on\n")[2]
-    listed = {"README.md": "what it is, the first query"}
-    for line, links in re.findall(r"^\| (.+?) \| (\[.+) \|$", readme, re.MULTILINE):
-        paths = re.findall(r"\]\(([^)#]+\.md)", links)
-        plain = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", line.replace("`", ""))
-        # A line has a part for each of several pages.
-        parts = plain.split("; ") if len(paths) > 1 else [plain]
-        for path, part in zip(paths, parts, strict=True):
-            listed.setdefault(path, part)
-    found = {file.relative_to(root).as_posix(): file for file in root.glob("*.md")}
-    for folder in FOLDERS:
-        found |= {file.relative_to(root).as_posix(): file for file in sorted((root / folder).rglob("*.md"))}
-    order = [path for path in listed if path in found] + sorted(path for path in found if path not in listed)
-    return [Page(_topic(path), path, listed.get(path) or _title(found[path]), found[path]) for path in order]
+    files = [*root.glob("*.md"), *(file for folder in FOLDERS for file in sorted((root / folder).rglob("*.md")))]
+    topics = {_topic(file.relative_to(root).as_posix()): file for file in files}
+    order = [*(topic for topic in _LINES if topic in topics), *(topic for topic in topics if topic not in _LINES)]
+    return [
+        Page(topic, file.relative_to(root).as_posix(), _LINES.get(topic) or _title(file), file)
+        for topic, file in ((topic, topics[topic]) for topic in order)
+    ]
+
+
+def printed(page: Page) -> str:
+    """The page for a terminal: what a link leads to is the command that prints it."""
+    topics = {each.file.resolve(): each.topic for each in pages()}
+
+    def command(link: re.Match[str]) -> str:
+        topic = topics.get((page.file.parent / link[2]).resolve()) if link[2] else page.topic
+        if topic is None or topic == page.topic:
+            return link[1]
+        return f"{link[1]} (`xmlstream manual {topic}`)"
+
+    return _LINK.sub(command, page.text)
 
 
 def _topic(path: str) -> str:

@@ -8,8 +8,9 @@ import re
 import shutil
 import tempfile
 import traceback as traceback_module
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -221,8 +222,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             as_written=as_written,
             continues=continues,
             incomplete=incomplete or None,
-            monitor=monitor,
-            operate=operate,
+            serve=None if monitor is None else partial(_served, monitor, operate, query),
         )
     except XmlStreamError:
         if traceback:
@@ -300,6 +300,14 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, kee
         say(line)
 
 
+def _served(address: str, operate: str | None, query: str) -> Any:
+    """The monitor of a run, whose page has the name of the query's file as its title."""
+    from xmlstream.monitor.monitor import Monitor
+    from xmlstream.monitor.run_view import RunView
+
+    return Monitor(address, RunView("" if query == "-" else Path(query).name), operate)
+
+
 def _run(
     script: Any,
     settings: dict[str, Any],
@@ -308,12 +316,10 @@ def _run(
     as_written: bool,
     continues: str | None,
     incomplete: Sequence[str] | None,
-    monitor: str | None,
-    operate: str | None,
+    serve: Callable[[], Any] | None,
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import Environment, How, run_script
-    from xmlstream.monitor.monitor import Monitor
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.runtime.watching import reporting_failure
@@ -323,7 +329,7 @@ def _run(
         console = Console(file=stderr)
         try:
             with ExitStack() as stack:
-                watcher = None if monitor is None else stack.enter_context(closing(Monitor(monitor, operate=operate)))
+                watcher = None if serve is None else stack.enter_context(closing(serve()))
                 if watcher is not None:
                     console.print(Text(f"monitor: {watcher.where}"), soft_wrap=True)
                 stack.enter_context(reporting_failure(watcher))

@@ -1,8 +1,9 @@
 """The closed map: for each attribute the values that each input has closed, that all have, and that each lacks.
 
-It is computed from the sources' punctuations in commit records, so it is the same for a running query and for one that
-is read from its checkpoint. Attributes of sources share an axis if an operator of the plan makes one attribute of them:
-merged by position, joined as equal, or renamed. Attributes computed from others have no axis.
+It is computed from commit records, so it is the same for a running query and for one that is read from its checkpoint:
+from the punctuations of the sources, and from those that the operators `punctuate` above them have added by a rule.
+Attributes of sources share an axis if an operator of the plan makes one attribute of them: merged by position, joined
+as equal, or renamed. Attributes computed from others have no axis.
 
 The text for hours is such as `≤ 17`, for auctions `≤ 1041 but 1007, 1033`, for people `ann, bob and 12 more`. Each
 interval has a bar in its place; many closed strings share coarser bars, which never show an open value as closed.
@@ -25,6 +26,7 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.diagnosis.missing import SliceTime
+from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
@@ -34,6 +36,7 @@ from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.pattern import Constant, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
@@ -116,6 +119,7 @@ class ClosedMap:
     Args:
         promised: For each source the attributes that it promises to close by themselves.
         axes: Groups of attributes to compare with each other.
+        rules: For each operator that punctuates a source by a rule, the source.
     """
 
     def __init__(
@@ -123,9 +127,10 @@ class ClosedMap:
         sources: Mapping[str, Schema],
         promised: Mapping[str, Sequence[str]],
         axes: Sequence[Sequence[SourceAttribute]],
+        rules: Mapping[str, str] | None = None,
     ) -> None:
         self._held = {name: ClosedSet(schema) for name, schema in sources.items()}
-        self._promised, self._axes = promised, axes
+        self._promised, self._axes, self._rules = promised, axes, rules or {}
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
         self._last_sent: dict[str, SliceTime] = {}
@@ -137,8 +142,10 @@ class ClosedMap:
         """The closed map of the sources of a plan."""
         name_of = names(root)
         sources = {name_of[node]: node for node in topological(root) if isinstance(node.operator, Scan)}
-        alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in sources.items()}
-        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root))
+        rules = punctuated_sources(root)
+        promising = {**sources, **{rules[name_of[node]]: node for node in topological(root) if name_of[node] in rules}}
+        alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in promising.items()}
+        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root), rules)
 
     def add(self, record: Commit, state: Path | None = None, *, restored: bool = False) -> None:
         """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one.
@@ -151,10 +158,11 @@ class ClosedMap:
         with self._lock:
             for name, held in self._held.items():
                 recorded = record.state(name)
-                if entries := recorded.sets.get("added"):
-                    self._unread.append((name, entries))
-                if (last := record.last_activity.get(name)) and last.last_sent:
-                    self._last_sent[name] = SliceTime(*last.last_sent)
+                for sender in (name, *(rule for rule, source in self._rules.items() if source == name)):
+                    if entries := record.state(sender).sets.get("added"):
+                        self._unread.append((name, entries))
+                if last := last_sent(record, name, self._rules):
+                    self._last_sent[name] = last
                 if state is not None:
                     self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.kept)
                     if restored and found.rows:
@@ -207,6 +215,15 @@ class ClosedMap:
                     holds = None if lifespan is None else str(lifespan)
                     found.append(Closer(name, closed, str(missing), holds))
         return found
+
+    def so_far(self, source: str) -> list[str]:
+        """What a source and its rules have closed so far: by attribute, and the first punctuations on several."""
+        with self._lock:
+            closed = self._held[source].set
+            texts = [f"{a.name} {frontier(closed.values(a.name))}" for a in closed.schema if a.name in _alone(closed)]
+            several = [str(p) for p in closed if len(p.restricted) > 1]
+        more = [f"and {len(several) - SHOWN:,} more"] if len(several) > SHOWN else []
+        return [*texts, *several[:SHOWN], *more]
 
     def _axes_of(self, places: Sequence[SourceAttribute]) -> Iterator[Axis]:
         """The axes of a group of attributes, one for each type; one of numbers if there are too many strings."""
@@ -262,6 +279,30 @@ class ClosedMap:
         promised = self._promised.get(name, ())
         has_ended = closed.is_all and not promised and place == 0
         return place in closed.singles or attribute in promised or has_ended
+
+
+def _alone(closed: PunctuationSet) -> set[str]:
+    """The attributes with values that are closed whatever the other attributes are."""
+    return set(closed.schema.names) if closed.is_all else {closed.schema[i].name for i in closed.singles}
+
+
+def punctuated_sources(root: Node) -> dict[str, str]:
+    """For each operator that punctuates a source by a rule, the name of the source; those nearest to it first."""
+    name_of, found = names(root), dict[str, str]()
+    for node in topological(root):
+        if isinstance(node.operator, Punctuate):
+            below = name_of[node.inputs[0]]
+            found[name_of[node]] = found.get(below, below)
+    return found
+
+
+def last_sent(record: Commit, source: str, rules: Mapping[str, str]) -> SliceTime | None:
+    """When a source, or a rule that punctuates it, last sent a punctuation, as far as a commit record has it."""
+    senders = {rule for rule, punctuated in rules.items() if punctuated == source}
+    if any(one.name in senders and one.punctuations_out for one in record.report.operators):
+        return SliceTime.of(record)
+    activity = record.last_activity.get(source)
+    return SliceTime(*activity.last_sent) if activity is not None and activity.last_sent else None
 
 
 def _possible(
@@ -419,7 +460,12 @@ def _between(low: Cut, high: Cut, domain: Domain) -> str:
     first = None if low == domain.bottom and not has_ends else domain.bound(low, above=True)
     last = None if high == domain.top and not has_ends else domain.bound(high, above=False)
     if first is None:
-        return "all" if last is None else f"{'≤' if last[1] else '<'} {domain.write(last[0])}"
+        if last is None:
+            return "all"
+        closed = f"{'≤' if last[1] else '<'} {domain.write(last[0])}"
+        # A moment before a whole second reads better as the second: `< 22:00:00`, not `≤ 21:59:59.999999`.
+        below = f"< {domain.write(domain.bound(high, above=True)[0])}" if last[1] else closed
+        return min(closed, below, key=len)
     if last is None:
         return f"{'≥' if first[1] else '>'} {domain.write(first[0])}"
     if first == last:

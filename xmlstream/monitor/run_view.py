@@ -24,11 +24,13 @@ from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
 from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
-from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer
+from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer, last_sent, punctuated_sources
 from xmlstream.operators.expressions.constant_evaluation import evaluated
+from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
@@ -128,8 +130,15 @@ LETTERS = 50
 
 @dataclass(frozen=True, slots=True)
 class LastingCause(Cause):
-    """A cause, with what its source `lacks`, whether it is `behind`, and when it `last_sent` a punctuation."""
+    """A cause, with what its source `lacks`, whether it is `behind`, and when it `last_sent` a punctuation.
 
+    `input` is the source; if a rule punctuates it, `next` is the tuple with which the next answer comes, in words, and
+    `closed` what the rule has closed so far.
+    """
+
+    input: str = ""
+    closed: tuple[str, ...] = ()
+    next: str = ""
     lacks: tuple[str, ...] = ()
     behind: bool = False
     last_sent: datetime | None = None
@@ -148,7 +157,8 @@ class RunView:
 
     where = ""
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "") -> None:
+        self._title = title
         self.identity = secrets.token_hex(4)
         self.history = History()
         self.totals = Totals()
@@ -160,6 +170,7 @@ class RunView:
         self._last_out: dict[str, str] = {}
         self._run: Watched | None = None
         self._closed: ClosedMap | None = None
+        self._rules: dict[str, str] = {}
         self._is_stale = False
         self._next = self._took = 0.0
         self._axes: list[Axis] = []
@@ -176,15 +187,15 @@ class RunView:
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
-        self._closed = ClosedMap.of(run.root)
+        self._closed, self._rules = ClosedMap.of(run.root), punctuated_sources(run.root)
         self._axes = self._closed.compared()
         self.state = "running"
         self._add_state()
 
     @property
     def name(self) -> str:
-        """Name of the query."""
-        return (self._run and self._run.name) or "query"
+        """The query's name, else the name of its file."""
+        return (self._run and self._run.name) or self._title or "query"
 
     @cached_property
     def _judged(self) -> tuple[QueryVerdict, list[Remedy]]:
@@ -321,18 +332,54 @@ class RunView:
         known = {"waits": [], "what": report} if isinstance(report, str) else report.json()
         known |= {"causes": [cause.json() for cause in found], "stands": self._stands(behind)}
         known |= {"operated": self.is_operated and self.how != "closed", "declared": self._all_declared()}
-        return {**known, "results": list(self._results(behind))}
+        late = any(one["kind"] == "silent" for one in self.totals.last.findings)
+        return {**known, "results": list(self._results(behind)), "late": late, "sources": list(self._sources(found))}
+
+    def _sources(self, found: Sequence[LastingCause]) -> Iterator[dict[str, object]]:
+        """For each source that rules punctuate: the `rules`, what is `closed` so far, and what brings the `next`."""
+        if self._run is None or self._closed is None:
+            return
+        for source in dict.fromkeys(self._rules.values()):
+            texts = [str(one.rule) for name, one in self._rule_of.items() if self._rules[name] == source]
+            next_ = [cause.next for cause in found if cause.input == source and cause.next]
+            sent = self._last_sent.get(source)
+            yield {"name": source, "rules": texts, "closed": self._closed.so_far(source), "next": next_[:1],
+                   "last_sent": sent.isoformat() if sent else None}  # fmt: skip
+
+    @cached_property
+    def _rule_of(self) -> dict[str, Punctuate]:
+        """The operators that punctuate sources, by name."""
+        by_name = {name: node.operator for node, name in names(self._run.root).items()} if self._run else {}
+        return {name: one for name, one in by_name.items() if isinstance(one, Punctuate)}
+
+    def _next_tuple(self, cause: Cause) -> str:
+        """The tuple with which a rule sends what the oldest rows lack, in words; empty if it is not known."""
+        if cause.source not in self._rule_of or self._run is None:
+            return ""
+        node = next(node for node, name in names(self._run.root).items() if name == cause.source)
+        rule = self._rule_of[cause.source].rule
+        every = [one for text in cause.missing if (one := rule.awaited(Punctuation.parse(text, node.schema)))]
+        if not every:
+            return ""
+        attribute, value = min(every, key=lambda one: one[1])
+        shown = node.schema.attribute(attribute).domain.write(value)
+        return f"the first tuple of {self._rules[cause.source]} with {attribute} from {shown} on"
 
     def _cause(self, cause: Cause, lacks: Sequence[AxisRow]) -> LastingCause:
         """A cause, with whether its source is behind: what else the query needs is there, or the source is silent."""
-        sent = self._last_sent.get(cause.source)
+        source = self._rules.get(cause.source, cause.source)
+        sent = self._last_sent.get(source)
         at = sent or (cause.since and cause.since.time)
         silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
         usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(cause.source, 0.0))
-        behind = not self.how and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        # A rule sends with the next tuple that comes, or the next moment: a quiet feed is not late.
+        behind = (
+            not self.how and cause.rule is None and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        )
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
         texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
-        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent)
+        more = {"input": source, "next": self._next_tuple(cause)}
+        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent, **more)
 
     def _stands(self, behind: Sequence[Cause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""
@@ -471,8 +518,9 @@ class RunView:
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
-        for name, last in record.last_activity.items():
-            if last.last_sent is not None and (at := last.last_sent[1]) != (before := self._last_sent.get(name)):
+        for name in dict.fromkeys((*record.last_activity, *self._rules.values())):
+            last = last_sent(record, name, self._rules)
+            if last is not None and (at := last.time) != (before := self._last_sent.get(name)):
                 if before is not None:
                     self._pauses[name] = max(self._pauses.get(name, 0.0), (at - before).total_seconds())
                 self._last_sent[name] = at

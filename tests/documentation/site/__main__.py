@@ -39,6 +39,7 @@ NAVIGATION = {
     "Getting started": (
         "README.md",
         "xmlstream/manual/tutorial.md",
+        "xmlstream/manual/warehouse.md",
         "xmlstream/manual/concepts.md",
         "xmlstream/manual/closing.md",
         "xmlstream/manual/coming_from.md",
@@ -67,7 +68,7 @@ NAVIGATION = {
 """The pages of the site in the order in which its navigation lists them."""
 
 INDEX = {
-    ("README.md", "Will it answer"): "grows for ever, unbounded state",
+    ("xmlstream/manual/warehouse.md", "Will it answer"): "grows for ever, unbounded state",
     ("sources/README.md", "From elements to columns"): "xml namespace, namespaces, xpath, nested xml",
     ("xmlstream/sql/README.md", "Windows in time"): "tumbling window, hopping window, sliding window, session window",
     ("xmlstream/runtime/README.md", "Slices and checkpoints"): "exactly once, recovery, fault tolerance, offsets",

@@ -136,7 +136,7 @@
     const exact = last.exact === false ? [card("Result", "late", "not exact", "overdue tuples were purged")] : [];
     const sources = [...new Set(behind.map(cause => cause.source))];
     at("cards").replaceChildren(...exact, ...(goesOn() ? [
-      card("Answering", behind.length ? answering ? "late" : "bad" : "good",
+      card("Answering", behind.length ? answering || !waiting.late ? "late" : "bad" : "good",
         results.length > 1 ? `${answering} of ${results.length} results` : answering ? "yes" : "no", chips(results)),
       card("Behind", behind.length ? "late" : "good", behind.length ? (oldest ? span(Math.round(ago(oldest))) : "yes") : "no",
         behind.length && oldest ? `the oldest row that waits came at ${hour(oldest)}` : held ? `${rows} for its next punctuation` : "no row waits"),
@@ -197,6 +197,22 @@
     }
   }
 
+  // On a telephone the operators stand one above the other, as text that can be read, in place of the picture.
+  function showStack() {
+    const stack = at("stack");
+    if (!matchMedia("(max-width: 45rem)").matches) return;
+    stack.replaceChildren(...[...document.querySelectorAll("#plan [data-operator]")].map(operator => {
+      const lines = new Map();
+      for (const text of operator.querySelectorAll("text")) {
+        const words = text.lastChild?.textContent.trim();
+        if (words) lines.set(text.getAttribute("y"), [...(lines.get(text.getAttribute("y")) ?? []), words]);
+      }
+      const card = element("li", undefined, { class: operator.querySelector(".late-edge, .late") ? "late" : "" });
+      card.append(...[...lines.values()].map((words, i) => element(i ? "div" : "strong", words.join(" "))));
+      return card;
+    }));
+  }
+
   function showWaiting() {
     const causes = run.waiting?.causes ?? [];
     const known = new Set(causes.map(cause => cause.source));
@@ -211,7 +227,7 @@
   }
 
   function lastSent(time) {
-    if (!time) return "; it has sent no punctuation yet";
+    if (!time) return run.closed.length ? "" : "; it has sent no punctuation yet";
     const [until, word] = goesOn() ? [Date.now(), "ago"] : [Date.parse(run.ended), "before the end"];
     const seconds = (until - Date.parse(time)) / 1000;
     return seconds > 3 ? `; its last punctuation came ${span(Math.round(seconds))} ${word}` : "";
@@ -241,6 +257,7 @@
     } catch {
       return; // the server has gone, or comes again
     }
+    showSources();
     showHeld();
     showOperate();
     soon();
@@ -301,14 +318,22 @@
     return made;
   }
 
+  // What rules have closed of each source that they punctuate.
+  function showSources() {
+    const sources = run.waiting.sources ?? [];
+    list("sources", sources.map(one => [`${one.name}: ${one.closed.length ? `up to date: ${one.closed.join(", ")}` : "nothing is closed yet"}`
+      + ` (${one.rules.join("; ")})${one.next.length && !run.over ? `; next answer with ${one.next[0]}` : ""}`, one.closed.length ? "good" : ""]), ["", ""]);
+    at("sources").hidden = !sources.length;
+  }
+
   function showHeld() {
     const { waits, causes } = run.waiting;
     const opened = new Set([...document.querySelectorAll("#held details[open]")].map(one => one.dataset.key));
     const isFor = (w, cause) => w.blocks && w.examples[0]?.needs.some(n => n.source === cause.source && n.rule === cause.rule && n.missing.length);
     const made = causes.map(cause => {
       const since = cause.since ? `, since ${hour(cause.since.time)}` : "";
-      const name = `${cause.source}${cause.rule ? ` (${cause.rule})` : ""}`;
-      const must = `${cause.lacks.length ? `lacks ${cause.lacks.join("; ")}; ` : ""}must send ${cause.missing.join(", ")}${run.over ? "" : lastSent(cause.last_sent)}`;
+      const name = `${cause.input || cause.source}${cause.rule ? ` (${cause.rule})` : ""}`;
+      const must = cause.next ? `next answer with ${cause.next}` : `${cause.lacks.length ? `lacks ${cause.lacks.join("; ")}; ` : ""}must send ${cause.missing.join(", ")}${run.over ? "" : lastSent(cause.last_sent)}`;
       const rows = waits.filter(w => isFor(w, cause));
       const block = element("div", undefined, { class: `cause ${cause.behind ? "late" : ""}` });
       block.append(element("h3", `${name}${since}: ${rowsOf(cause)}`), element("p", must),
@@ -511,6 +536,7 @@
     showCards();
     showFigures();
     showPlan();
+    showStack();
     showWaiting();
     showCharts();
     showAside();
