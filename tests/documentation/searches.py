@@ -32,7 +32,12 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "xml namespace": ("sources/README",),
     "top n": ("xmlstream/manual/cookbook", "operators/README"),
     "session window": ("xmlstream/manual/cookbook", "xmlstream/sql/README", "operators/README"),
-    "grows for ever": ("xmlstream/manual/warehouse", "xmlstream/manual/operations", "xmlstream/manual/limits", "xmlstream/runtime/README"),
+    "grows for ever": (
+        "xmlstream/manual/warehouse",
+        "xmlstream/manual/operations",
+        "xmlstream/manual/limits",
+        "xmlstream/runtime/README",
+    ),
     "checkpoint backup": ("xmlstream/manual/operations",),
 }
 """What a user types, and the pages that answer it."""

@@ -243,7 +243,7 @@ def manual(
     if html is not None:
         typer.echo(pages.write_html(html, page))
     elif page is not None:
-        pages.show(page.text)
+        pages.show(pages.printed(page))
     else:
         typer.echo(pages.contents())
 

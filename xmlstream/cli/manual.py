@@ -113,7 +113,7 @@ _LINES = {
     "changing": "changing a query without starting anew",
     "clusters": "object stores and clusters",
     "checkpoints": "what a checkpoint has in it, and how an upgrade migrates it",
-    "sources": "how XML is read: xmlstream infer, all options, arrays, ids and sections that close themselves, generators",
+    "sources": "how XML is read: xmlstream infer, all options, arrays, ids and sections that close themselves",
     "receivers": "live feeds by MQTT, HTTP, TCP, Kafka: each message once",
     "sinks": "results as DataFrames, into the session's tables, by HTTP, by MQTT; a sink of your own",
     "sql": "files of several queries, static tables, windows, sinks, plans and explain",

@@ -38,9 +38,23 @@ def test_every_page_has_a_topic_and_a_line(say: Say) -> None:
     assert re.search(r"^sources +how XML is read: xmlstream infer", out, re.MULTILINE)
 
 
-def test_without_a_terminal_a_page_is_printed_as_it_is_written(say: Say) -> None:
-    assert say("sql") == (0, text("xmlstream/sql/README.md"), "")
-    assert say("Architecture") == (0, text("xmlstream/README.md"), "")
+def test_every_topic_has_its_line_in_the_list() -> None:
+    assert [page.topic for page in manual.pages()] == list(manual._LINES)
+
+
+def test_without_a_terminal_a_page_is_printed_as_markdown(say: Say) -> None:
+    code, out, _ = say("Architecture")
+    assert code == 0
+    assert out.partition("\n")[0] == text("xmlstream/README.md").partition("\n")[0]
+
+
+@pytest.mark.parametrize("page", manual.pages(), ids=lambda page: page.topic)
+def test_what_a_printed_page_leads_to_is_a_topic(page: manual.Page) -> None:
+    printed = manual.printed(page)
+    assert re.findall(r"\]\((?!https?:|mailto:)[^)]*\.md[^)]*\)", printed) == []
+    for topic in re.findall(r"`xmlstream manual ([a-z]\w+)`", printed):
+        assert manual.page_of_topic(topic)
+    assert "(`xmlstream manual " in printed or not re.search(r"\]\([^)]*\.md", page.text)
 
 
 @pytest.mark.parametrize(
