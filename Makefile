@@ -9,6 +9,9 @@ XMLSTREAM := .ci/java $(BIN)/xmlstream
 PYTEST := .ci/java $(BIN)/pytest
 DEMO := out/demo
 TESTS_AT_ONCE := 3
+# As written: below MAX a union need not look for what is equal, and the figure would have no union to show.
+DEMO_RUN = $(XMLSTREAM) run $(DEMO)/$(1).sql -D SENSORS=$(DEMO)/$(2) --engine $(3) --row-tag hottest --as-written \
+    -o '$(DEMO)/$(4)' --metrics '$(DEMO)/$(4).jsonl'
 # Queries of data/, kills, sinks and the cluster. Older versions of PySpark leave sockets open.
 OLDEST := -W ignore::pytest.PytestUnraisableExceptionWarning $(addprefix tests/xmlstream/, \
     builder/test_query.py cli/test_cluster.py queries/test_warehouse.py runtime/test_slice_loop.py runtime/test_restart.py \
@@ -31,18 +34,22 @@ setup: .venv/prepared ## make .venv with the locked dependencies, find or instal
 	@.ci/setup start
 	@touch $@
 
-demo: setup ## run the warehouse query over two generated sensors, and draw the state it keeps
-	@rm -rf $(DEMO)
-	@$(BIN)/xmlstream generate sensors --sensors 2 --hours 60 --punctuations-per-hour 1 --seed 7 --out $(DEMO)/sensors
-	@# In small slices, so that a small input shows how state comes and goes.
-	@sed "s/schemes 'hour'/&, maxBytesPerSlice '16k'/" data/warehouse.sql > $(DEMO)/warehouse.sql
-	@# As written: below MAX a union need not look for what is equal, and the figure would have no union to show.
-	$(XMLSTREAM) run $(DEMO)/warehouse.sql -D SENSORS=$(DEMO)/sensors --row-tag hottest --as-written \
-	    -o $(DEMO)/result --metrics $(DEMO)/metrics.jsonl --verbose
-	@$(BIN)/xmlstream cat $(DEMO)/result > $(DEMO)/result.xml
-	@head -n 24 $(DEMO)/result.xml
-	@echo "… all of it: $(DEMO)/result.xml"
-	@$(BIN)/python -m tests.experiments.state_figure $(DEMO)/metrics.jsonl $(DEMO)/state.png
+demo: .venv/installed ## run the warehouse query over a million items on both engines, and draw the state it keeps
+	@.ci/setup java
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@echo "Two sensors, 8,400 hours, a report a minute; one stream closes its hours with punctuations, one does not."
+	@$(BIN)/xmlstream generate sensors --hours 8400 --seed 7 --out $(DEMO)/punctuated >/dev/null
+	@$(BIN)/xmlstream generate sensors --hours 8400 --seed 7 --punctuations-per-hour 0 --out $(DEMO)/plain >/dev/null
+	@# In slices of some MB, as a stream comes, so that the figure has points.
+	@sed "s/schemes 'hour'/&, maxBytesPerSlice '4m'/" data/warehouse.sql > $(DEMO)/warehouse.sql
+	@sed "s/schemes 'hour'/maxBytesPerSlice '4m'/" data/warehouse.sql > $(DEMO)/plain.sql
+	$(call DEMO_RUN,warehouse,punctuated,duckdb,in process)
+	$(call DEMO_RUN,warehouse,punctuated,spark,Spark)
+	$(call DEMO_RUN,plain,plain,duckdb,in process without punctuations)
+	@for run in 'in process' Spark; do $(BIN)/xmlstream cat "$(DEMO)/$$run" > "$(DEMO)/$$run.xml"; done
+	@head -n 5 "$(DEMO)/Spark.xml"
+	@cmp "$(DEMO)/in process.xml" $(DEMO)/Spark.xml && echo "… the same on both engines: $(DEMO)/Spark.xml"
+	@$(BIN)/python -m tests.experiments.state_figure $(DEMO)/state.png $(DEMO)/*.jsonl
 
 demo-live: setup ## sensors over MQTT (or HTTP), a receiver, the query that follows them, its table; Ctrl-C ends all
 	@.ci/setup broker

@@ -173,5 +173,5 @@ class Punctuate(Operator):
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
             hint="correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
-            "properties, the query goes on by --change (change=True)",
+            "properties, the query goes on by --change",
         )

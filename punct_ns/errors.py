@@ -1,6 +1,7 @@
 """The exception tree: one leaf for each party that can fix a fault (data supplier, query author, caller, operator).
 
-Errors carry data; only `format_error` turns it into text, in three parts: what, where, hint.
+Errors carry data; only `format_error` turns it into text, in three parts: what, where, hint. What and hint name options
+as the command line does, `--keep-open`; in a program they are printed as its arguments, `keep_open=True`.
 All of them can be pickled, because they cross from Spark's workers to the driver.
 """
 
@@ -144,12 +145,73 @@ def format_error(error: XmlStreamError) -> str:
       table bids
       Hint: did you mean 'rowTag'?
     """
-    lines = [error.what]
+    lines = [in_callers_words(error.what)]
     if error.where:
         lines.append(f"  {error.where}")
     if error.hint:
-        lines.append(f"  Hint: {error.hint}")
+        lines.append(f"  Hint: {in_callers_words(error.hint)}")
     return "\n".join(lines)
+
+
+class _Caller:
+    """Whether a command of the command line runs in this process, and not a program."""
+
+    is_command = False
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """In its body, errors name options as the command line does."""
+    before, _Caller.is_command = _Caller.is_command, True
+    try:
+        yield
+    finally:
+        _Caller.is_command = before
+
+
+def in_callers_words(text: str, follow: str = "start()") -> str:
+    """A text that names options of the command line; in a program, with the arguments of Python in their place.
+
+    What stands in backquotes is a command for a shell, and stays as it is. `follow` replaces `--follow`.
+
+    >>> in_callers_words("use --moved, or give it with -D DIR=VALUE; `xmlstream run --moved`")
+    'use moved=True, or give it with variables={"DIR": "VALUE"}; `xmlstream run --moved`'
+    >>> in_callers_words("run --change --continues 'out'; leave out --engine duckdb, or wait with --follow")
+    'run(change=True, continues="out"); leave out engine="duckdb", or wait with start()'
+    """
+    if _Caller.is_command:
+        return text
+
+    def argument(option: re.Match[str]) -> str:
+        name, quoted_, word = option["name"], option["quoted"], option["word"]
+        if name == "follow":
+            return follow
+        if name in _FLAGS:
+            return f"{name.replace('-', '_')}=True"
+        value = quoted_ if quoted_ is not None else word
+        called = "rowTag" if name == "row-tag" else name.replace("-", "_")
+        return f"{called}=" + ("" if value is None else f'"{value}"')
+
+    def arguments(found: re.Match[str]) -> str:
+        if found["options"] is None:
+            return found[0] if found["variable"] is None else f'variables={{"{found["variable"]}": "VALUE"}}'
+        together = ", ".join(argument(each) for each in _OPTION.finditer(found["options"]))
+        return f"run({together})" if found["run"] else together
+
+    return _OPTIONS.sub(arguments, text)
+
+
+_FLAGS = ("keep-open", "overwrite", "moved", "change", "undo", "allow-unsafe", "strict", "as-written", "apart")
+_WITH_VALUE = (
+    *("engine", "checkpoint", "continues", "incomplete", "trigger", "metrics", "monitor", "work", "result", "key"),
+    *("output", "row-tag", "root-tag", "purge-after", "warn-after", "schema", "master", "conf", "name"),
+)
+_OPTION = re.compile(
+    rf"--(?P<name>follow|{'|'.join((*_FLAGS, *_WITH_VALUE))})(?![\w-])"
+    rf"(?: '(?P<quoted>[^']*)'| (?P<word>[A-Z][A-Z_]+|duckdb|spark|none)\b)?"
+)
+_ONE = re.sub(r"\?P<\w+>", "?:", _OPTION.pattern)
+_OPTIONS = re.compile(rf"`[^`]*`|(?P<run>\brun )?(?P<options>(?<![\w-]){_ONE}(?: {_ONE})*)|-D (?P<variable>\w+)=VALUE")
 
 
 def without_secrets(text: str) -> str:

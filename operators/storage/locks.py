@@ -27,7 +27,7 @@ _MOMENT_SECONDS = 0.05
 _MOMENTS = 10
 """So often a run tries again before it is refused: a page that looks whether a directory is taken may be slow."""
 
-_HERE = "put it back, or name the place where it lies now; if that is the place of an output, add --moved (moved=True)"
+_HERE = "put it back, or name the place where it lies now; if that is the place of an output, add --moved"
 
 _held: dict[str, DirectoryLocks] = {}
 """The locked paths, by run of this process: some file systems do not lock out another run of the same process."""

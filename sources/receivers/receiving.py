@@ -176,6 +176,8 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     feed = Feed(row_tag, lines, client_id, id_property, longest, dict(settings or {}), apart)
     receiver, reader = receiver_of(address, feed), MessageReader(row_tag, key, longest)
     rotation = Rotation(size("rotate_size", rotate_size), seconds("rotate_after", rotate_after))
+    if Path(into).exists() and not Path(into).is_dir():
+        raise UsageError(f"{into} is a file", hint="name a directory for the documents")
     begun = Receiving(receiver, Spool(Path(into), reader, root=root_tag, rotation=rotation, remembered=remember))
     begun.wait_until_ready(is_interrupted)
     return begun

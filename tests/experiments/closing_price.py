@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from tests.experiments.state_figure import draw, state_curves
+from tests.experiments.state_figure import Curve, draw, kept_curve
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 
@@ -47,10 +47,9 @@ class Run:
     prices: list[dict[int, int]]
 
     @property
-    def kept(self) -> list[tuple[float, float]]:
+    def kept(self) -> Curve:
         """Items arrived, and the tuples that all operators together keep."""
-        curves = state_curves(self.slices).values()
-        return [(points[0][0], sum(kept for _, kept in points)) for points in zip(*curves, strict=True)]
+        return kept_curve(self.slices)
 
 
 def run(spark: SparkSession, directory: Path, schemes: str, out: Path) -> Run:

@@ -1,9 +1,9 @@
 """Figures of what a query did, from its metrics: the state it keeps as items arrive (Tucker et al. 2003, Fig. 2a).
 
-    python -m tests.experiments.state_figure METRICS FIGURE
+    python -m tests.experiments.state_figure FIGURE METRICS…
 
-METRICS is what `xmlstream run --metrics` writes. matplotlib comes with the extra `figures` and is loaded when a figure
-is drawn, not before.
+METRICS are what `xmlstream run --metrics` wrote, one file a run; a curve has the name of its file. matplotlib comes
+with the extra `figures` and is loaded when a figure is drawn, not before.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import typer
 
 from xmlstream.punct_ns.errors import UsageError, not_installed
+from xmlstream.runtime.metrics import counted
 
 Curve = Sequence[tuple[float, float]]
 """Points (x, y) in the order of x."""
@@ -77,11 +78,25 @@ def draw(curves: Mapping[str, Curve], path: str | Path, title: str, x_label: str
 _LINES = ("-", "--", ":", "-.")
 
 
-def draw_state(metrics: Path, figure: Path) -> None:
-    """Draw the tuples that each operator keeps over the items that have arrived, and say where the figure lies."""
-    curves = state_curves(read_metrics(metrics))
+def kept_curve(slices: Sequence[Mapping[str, Any]]) -> Curve:
+    """The tuples that all operators together keep, over the items arrived."""
+    curves = state_curves(slices).values()
+    return [(points[0][0], sum(kept for _, kept in points)) for points in zip(*curves, strict=True)]
+
+
+def draw_state(figure: Path, metrics: list[Path]) -> None:
+    """Print what each run read and kept, and draw the tuples kept over the items that have arrived into one figure."""
+    runs = {path.stem: read_metrics(path) for path in metrics}
+    curves = {name: kept_curve(slices) for name, slices in runs.items()}
+    for name, slices in runs.items():
+        items, seconds = sum(one["items_in"] for one in slices), sum(one["seconds"] for one in slices)
+        most = max((kept for _, kept in curves[name]), default=0)
+        typer.echo(
+            f"{name}: {items:,} items in {counted(len(slices), 'slice')}, {items / seconds:,.0f} items/s, "
+            f"never more than {most:,.0f} tuples kept"
+        )
     draw(curves, figure, "State of the query", "items arrived (tuples and punctuations)", "tuples kept")
-    typer.echo(f"The state it kept, as a figure: {figure}")
+    typer.echo(f"The state that each run kept, as a figure: {figure}")
 
 
 if __name__ == "__main__":

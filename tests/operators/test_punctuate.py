@@ -94,7 +94,7 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(session
     assert str(told.value).splitlines()[1:] == [
         "  punctuate by order of n, item at position 3",
         "  Hint: correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
-        "properties, the query goes on by --change (change=True)",
+        "properties, the query goes on by change=True",
     ]
 
 

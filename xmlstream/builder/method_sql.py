@@ -67,11 +67,28 @@ def sql_text(given: str | Column) -> str:
     if type(given).__module__.startswith("pyspark.sql.connect"):
         raise QueryError(f"{given} is a Column of Spark Connect", hint=_AS_TEXT)
     if not hasattr(given, "_jc"):
-        raise QueryError(f"{given!r} is not SQL text", hint=_AS_TEXT)
+        raise QueryError(f"{given!r} is not SQL text", hint=_text_for(given))
     column: Any = given
     whole = str(given).removeprefix("Column<'").removesuffix("'>")
     found = _of_column(column._jc.node(), whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}…")
     return found.removeprefix("(").removesuffix(")").strip() if _is_in_brackets(found) else found
+
+
+def _text_for(given: object) -> str:
+    """What to write in place of an argument that is no expression."""
+    match given:
+        case list() | tuple() | set():
+            return f"pass each as an argument of its own: {', '.join(map(repr, given))}"
+        case dict():
+            items = (
+                (name, what) for name, whats in given.items() for what in ([whats] if isinstance(whats, str) else whats)
+            )
+            return ", ".join(f'"{what}({name}) AS {what}_{name}"' for name, what in items)
+        case int() | float():
+            return f'write it as text, "{str(given).lower() if isinstance(given, bool) else given}"'
+        case _ if callable(given):
+            return 'declare a function with @xs.function("DOUBLE"), and call it by its name, "f(a) AS b"'
+    return _AS_TEXT
 
 
 _LONGEST = 80
@@ -171,14 +188,19 @@ def sql_list(texts: Iterable[str | Column]) -> list[str | QueryText]:
     return separated([argument(text) for text in texts])
 
 
+def with_names(expressions: Sequence[str | Column], named: Mapping[str, str]) -> tuple[str | Column, ...]:
+    """Expressions, and those that are given by name: `m="max(a)"`."""
+    return (*expressions, *(f"{sql_text(text)} AS {quoted(name)}" for name, text in named.items()))
+
+
 def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
     """The parts separated by commas, each on a line of its own, since a part may end with a comment."""
     listed = [separated for part in parts for separated in (part, "\n, ")]
     return [*listed[:-1], "\n"]
 
 
-def sort_key_sql(given: str | Column) -> str:
-    """Checks an ORDER BY key: an attribute, perhaps with a direction.
+def sort_key_sql(given: str | Column, *, ascending: bool = True) -> str:
+    """Checks an ORDER BY key: an attribute, perhaps with a direction; `ascending` is that of a key without one.
 
     Raises:
         QueryError: It is an expression, or has other words.
@@ -188,7 +210,8 @@ def sort_key_sql(given: str | Column) -> str:
     bare = name.startswith("`") or re.fullmatch(r"\w+", name)
     if not bare or not {word.upper() for word in words} <= {"ASC", "DESC", "NULLS", "FIRST", "LAST"}:
         raise QueryError(f"not a sort key: {text!r}", hint='write an attribute and its direction, such as "hour DESC"')
-    return text
+    has_direction = {"ASC", "DESC"} & {word.upper() for word in words}
+    return text if ascending or has_direction else " ".join([name, "DESC", *words])
 
 
 _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right", "full")}}
@@ -196,11 +219,26 @@ JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
 _WRITTEN = 'run(output="out") writes XML, or Parquet as "out.parquet"; to_table("lake.db.t").run() appends to a table'
-_TAKEN = "collect(), to_dataframe() and to_arrow() return all tuples, slices() one slice after the other"
+_TAKEN = (
+    "to_arrow() returns all tuples as a table, and to_arrow().to_pandas() as a frame of pandas; slices() returns one"
+    " slice after the other"
+)
 ON_QUERIES = {
-    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas"), _TAKEN),
+    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "to_pandas", "toLocalIterator"), _TAKEN),
     **dict.fromkeys(("foreach", "foreachBatch"), "foreach_slice(f).run() calls f(tuples, punctuations, number)"),
     **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
+    **dict.fromkeys(
+        ("to_csv", "to_parquet", "to_json", "to_xml"), 'run(output="out.parquet"), "out.csv", "out.json" or "out"'
+    ),
+    **dict.fromkeys(("sort_values", "nlargest"), 'order_by("a DESC"), or group_by("k").top(3, "a DESC")'),
+    **dict.fromkeys(("rename",), 'with_column_renamed("old", "new"), or select("old AS new", …)'),
+    **dict.fromkeys(("assign", "fillna", "eval"), 'with_column("a", "coalesce(a, 0)")'),
+    **dict.fromkeys(("dropna",), 'where("a IS NOT NULL")'),
+    **dict.fromkeys(("merge",), 'join(other, ["key"], "left")'),
+    **dict.fromkeys(
+        ("map", "apply", "mapInPandas", "mapInArrow", "flatMap", "transform"),
+        'declare a function with @xs.function("DOUBLE"), and call it by its name, select("f(a) AS b")',
+    ),
     **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract, which remove duplicates, as in SQL"),
     **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),
     **dict.fromkeys(("alias", "toDF"), 'select("a AS b"), or join(…, left="l", right="r")'),
@@ -278,7 +316,7 @@ def without_columns(schema: Schema, names: Sequence[str]) -> str:
     Raises:
         QueryError: No attribute is left.
     """
-    gone = {schema.attribute(name).name for name in names}
+    gone = {schema.attribute(sql_text(name)).name for name in names}
     left = [quoted(name) for name in schema.names if name not in gone]
     if not left:
         raise QueryError("drop removes all attributes of the query", hint="keep one of them")
@@ -376,14 +414,16 @@ class Groups:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
-    def agg(self, *aggregates: str | Column) -> Query:
+    def agg(self, *aggregates: str | Column, **named: str) -> Query:
         """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
 
-        Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
+        Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`, or
+        `agg(spread="max(a) - min(a)")`.
 
         Raises:
             QueryError: There are neither keys nor aggregates, or no expression without keys has an aggregate.
         """
+        aggregates = with_names(aggregates, named)
         if not self.keys and not aggregates:
             raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
         items = sql_list((*self.keys, *aggregates))
@@ -423,7 +463,7 @@ class TupleWindows:
     query: Query
     window: TupleWindow
 
-    def agg(self, *aggregates: str | Column) -> Query:
+    def agg(self, *aggregates: str | Column, **named: str) -> Query:
         """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
 
         Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
@@ -431,6 +471,7 @@ class TupleWindows:
         Raises:
             QueryError: There is no aggregate; or the tuples have no order, for example after a merge or a join.
         """
+        aggregates = with_names(aggregates, named)
         if not aggregates:
             raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')
         text = QueryText.joined(["SELECT ", *sql_list(aggregates), " FROM `input`"])

@@ -11,10 +11,11 @@ purge (Li et al. 2006, §3.2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
+from xmlstream.builder.run_options import called
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
@@ -28,7 +29,7 @@ from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import tree
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, UsageError, in_callers_words
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.sql import translation
@@ -40,6 +41,7 @@ from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import analyst_of
 from xmlstream.sql.statements import parse_statements
+from xmlstream.sql.tables.stream_options import rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -78,7 +80,12 @@ class Query(Runnable):
             follow: Judge the query as `start` runs it: its sources have no known end.
         """
         root = self.root if as_written else self.plan
-        return Explanation(tree(root) if format == "plan" else explained(root, follow=follow, format_=format))
+        if format not in (known := ("plan", *get_args(Format))):
+            raise UsageError(f"explain has no format {format!r}", hint=f"use one of {', '.join(known)}")
+        if format == "plan":
+            return Explanation(tree(root))
+        text = explained(root, follow=follow, format_=format)
+        return Explanation(in_callers_words(text, "follow=True") if format == "text" else text)
 
     def _repr_html_(self) -> str:
         """The picture of the plan with its verdicts, which notebooks show."""
@@ -243,9 +250,15 @@ class Query(Runnable):
             *method_sql.asof_sql(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
         )
 
-    def order_by(self, *keys: str | Column) -> Query:
-        """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`."""
-        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(method_sql.sort_key_sql(key) for key in keys))
+    def order_by(self, *keys: str | Column, ascending: bool = True) -> Query:
+        """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`.
+
+        Args:
+            keys: The attributes, each perhaps with a direction.
+            ascending: The direction of keys that name none.
+        """
+        sorts = (method_sql.sort_key_sql(key, ascending=ascending) for key in keys)
+        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sorts))
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
 
@@ -274,16 +287,23 @@ class Query(Runnable):
         operator = Describe(attributes, tuple(watch), tuple(patterns))
         return Query(self.spark, Node(operator, (self.root,), "describe"))
 
-    def punctuate(self, rule: Rule, ungrammatical: Ungrammatical = "fail") -> Query:
+    def punctuate(self, rule: Rule | str, ungrammatical: Ungrammatical = "fail") -> Query:
         """Adds the punctuations that follow from a rule about the source, such as an order; only directly on a source.
 
         Args:
-            rule: For example `ByOrder("ts")`; see `xmlstream.operators.punctuate`.
+            rule: For example `ByOrder("ts")`, or as in SQL `"order of ts, slack 5m"`, or several: `"…; …"`.
             ungrammatical: What to do with a tuple that breaks the rule.
 
         Raises:
             QueryError: The rule does not fit the source, or its condition is none on a row of it.
         """
+        if isinstance(rule, str):
+            query = self
+            for each in rules_of(rule, self.schema):
+                query = query.punctuate(each, ungrammatical)
+            return query
+        if isinstance(rule, type) or not hasattr(rule, "new_punctuations"):
+            raise QueryError(f"{rule!r} is not a rule", hint='for example punctuate("order of ts, slack 5m")')
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
@@ -332,11 +352,14 @@ class Query(Runnable):
         text = QueryText.joined(parts)
         note_registered(self.spark, text.text)
         statement = parse_statements(text)[0]
+        for other in others.values():
+            _require_query(other)
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         translation.sketched(statement, tables)
         return Query(self.spark, translation.planned(statement, tables, analyst_of(self.spark)))
 
     def _combined(self, kind: str, other: Query, *, without_duplicates: bool = False) -> Query:
+        _require_query(other)
         here, there = len(self.schema), len(other.schema)
         if here != there:
             what = f"the queries have {here} and {there} attributes"
@@ -344,6 +367,12 @@ class Query(Runnable):
         analyst = analyst_of(self.spark)
         whole = combined_relation(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
         return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
+
+
+def _require_query(other: object) -> None:
+    if not isinstance(other, Query):
+        hint = "xs.read(…) and xs.from_dataframe(frame), of a DataFrame of Spark's, make queries"
+        raise QueryError(f"{called(other)} is not a query", hint=hint)
 
 
 def _no_column(name: object) -> str:

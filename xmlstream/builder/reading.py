@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import Keyword, takes
+from xmlstream.builder.run_options import Keyword, called, require_session, require_sql, takes
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, results, static_frame
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql import script
@@ -28,7 +29,7 @@ from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.tables.declaration import ABOVE, STREAM, scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from xmlstream.session.engines import Session
@@ -116,7 +117,7 @@ READ_OPTIONS = [
 def read(
     spark: Session,
     path: str | Path,
-    schema: str | StructType | Sequence[str] | None = None,
+    schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
     **options: Any,
@@ -136,8 +137,8 @@ def read(
         UsageError: An option is unknown, missing or invalid.
         InputError: No schema can be inferred from the documents.
     """
+    options = {**_texts(options), "path": _path(spark, path)}
     source = name or _name_of(path)
-    options = {**_texts(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in options):
         return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
@@ -160,10 +161,15 @@ def _read(spark: Session, node: Node) -> Query:
     return Query(spark, node)
 
 
-def _ddl(schema: str | StructType | Sequence[str]) -> str:
+def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     """A schema as Spark DDL."""
     if isinstance(schema, str):
         return schema
+    if isinstance(schema, Mapping):
+        return ", ".join(f"{quoted(name)} {type_}" for name, type_ in schema.items())
+    if isinstance(schema, Sequence) and not all(isinstance(name, str) for name in schema):
+        hint = 'write "sid STRING, hour INT", or a list of names'
+        raise UsageError(f"{list(schema)} is not a schema", hint=hint)
     if isinstance(schema, Sequence):
         return ", ".join(f"{quoted(name)} STRING" for name in schema)
     ends = {True: "", False: " NOT NULL"}
@@ -184,14 +190,14 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     Raises:
         UsageError: There is no such stream, or an option is unknown or invalid.
     """
-    options = {**_texts(options), "path": str(path), "stream": stream}
+    options = {**_texts(options), "path": _path(spark, path), "stream": stream}
     return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
 def read_parquet(
     spark: Session,
     path: str | Path,
-    schema: str | StructType | Sequence[str] | None = None,
+    schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
     **options: Any,
@@ -208,9 +214,38 @@ def read_parquet(
     Raises:
         UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
     """
-    options = {**_texts(options), "path": str(path)}
+    options = {**_texts(options), "path": _path(spark, path)}
     ddl = None if schema is None else _ddl(schema)
     return _read(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
+
+
+def _path(spark: Session, path: object) -> str:
+    """The path of a source as a text.
+
+    Raises:
+        UsageError: It is not one path, or there is no session before it.
+    """
+    require_session(spark)
+    if not isinstance(path, str | Path):
+        several = (
+            '"in/*.xml" is one path, with documents="merge" if each closes for itself; or read each, and a.union_all(b)'
+        )
+        hint = several if isinstance(path, Sequence) else 'for example xs.read(session, "in/*.xml", …)'
+        raise UsageError(f"{called(path)} is not a path", hint=hint)
+    return str(path)
+
+
+def _frames_session(frame: Any) -> SparkSession:
+    """The session of a DataFrame of Spark's.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if not hasattr(frame, "sparkSession"):
+        hint = "spark.createDataFrame(frame) makes one; without Spark, write a file: CREATE TABLE t (…) USING csv"
+        raise UsageError(f"{called(frame)} is not a DataFrame of Spark's", hint=hint)
+    session: SparkSession = frame.sparkSession
+    return session
 
 
 def _name_of(path: str | Path) -> str:
@@ -220,6 +255,10 @@ def _name_of(path: str | Path) -> str:
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     """Options as texts, without those that are None."""
     given = {key: value for key, value in options.items() if value is not None}
+    for key, value in given.items():
+        if isinstance(value, Mapping | list | tuple | set):
+            hint = f'write {key}="…" as in SQL: ' + next((k.meaning for k in READ_OPTIONS if k.name == key), "a text")
+            raise UsageError(f"the option {key} is a {type(value).__name__}, not a text", hint=hint)
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
@@ -229,7 +268,7 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     Raises:
         UsageError: It is a streaming DataFrame (`spark.readStream`), or two of its columns have one name.
     """
-    return Query(frame.sparkSession, static_frame(name, frame))
+    return Query(_frames_session(frame), static_frame(name, frame))
 
 
 STREAM_OPTIONS = [
@@ -298,7 +337,7 @@ def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | No
         UsageError: An option is unknown or invalid, or a column has a type that no source has.
     """
     given = _texts({**options, "punctuation": punctuation})
-    return _read(frame.sparkSession, scan(name, given, None, STREAM, frame))
+    return _read(_frames_session(frame), scan(name, given, None, STREAM, frame))
 
 
 COLUMN_OPTIONS = [
@@ -312,7 +351,7 @@ COLUMN_OPTIONS = [
 def read_column(
     frame: DataFrame,
     column: str,
-    schema: str | StructType | Sequence[str],
+    schema: str | StructType | Sequence[str] | Mapping[str, str],
     *,
     keep: Sequence[str] = (),
     name: str = "stream",
@@ -336,7 +375,7 @@ def read_column(
     """
     kept = ", ".join(map(written_name, keep))
     given = _texts({**options, "column": column, "keep": kept or None})
-    return _read(frame.sparkSession, scan(name, given, _ddl(schema), STREAM, frame))
+    return _read(_frames_session(frame), scan(name, given, _ddl(schema), STREAM, frame))
 
 
 def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
@@ -345,6 +384,7 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     Raises:
         QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
     """
+    require_sql(spark, text)
     note_registered(spark, text)
     answers = (read_text := script.read(text, variables, session=spark)).answers
     for warning in read_text.warnings:

@@ -133,6 +133,47 @@ COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
 RUN_OPTIONS = keywords_of(_DEFAULTS, CommonOptions, RunOptions)
 
 
+_OF_SPARK = {
+    "follow": "start() follows its input, without this option; run() ends with it",
+    "format": 'the output has it in its name: output="out.parquet", "out.csv", "out.json"',
+    "mode": "overwrite=True removes the documents of an earlier query first",
+}
+"""Options that a run does not have, and what to write instead."""
+
+
+def called(value: object) -> str:
+    """How messages name an argument: a DataFrame, not its rows."""
+    kind = type(value)
+    return (
+        repr(value)
+        if isinstance(value, str | int | type(None))
+        else f"a {kind.__name__} of {kind.__module__.partition('.')[0]}"
+    )
+
+
+def require_session(session: Any) -> None:
+    """Refuses what is given in the place of a session.
+
+    Raises:
+        UsageError: It is neither a session of Spark nor one in process.
+    """
+    if not (hasattr(session, "engine") or hasattr(session, "createDataFrame")):
+        hint = 'session = xs.open_session(engine="duckdb"), or xs.open_session() of Spark, is the first argument'
+        raise UsageError(f"{called(session)} is not a session", hint=hint)
+
+
+def require_sql(session: Any, text: Any) -> None:
+    """Refuses what is given in the place of a session or of a SQL text.
+
+    Raises:
+        UsageError: It is no session, or no text, or the name of a file.
+    """
+    require_session(session)
+    if not isinstance(text, str) or re.fullmatch(r"\s*\S+\.(sql|txt)\s*", text):
+        hint = f'from pathlib import Path, and pass Path("{text}").read_text()'
+        raise UsageError(f"{called(text)} is not a SQL text", hint=hint)
+
+
 def require_known(options: Mapping[str, Any]) -> None:
     """Refuses unknown options, with the nearest known name as hint.
 
@@ -144,7 +185,7 @@ def require_known(options: Mapping[str, Any]) -> None:
             names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
             near = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            hint = "a started query always follows its input: leave it out" if name == "follow" else hint
+            hint = _OF_SPARK.get(name, hint)
             raise UsageError(f"a run has no option {name}", hint=hint)
 
 

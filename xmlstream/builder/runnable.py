@@ -21,6 +21,7 @@ from xmlstream.builder.run_options import (
     RunOptions,
     require_known,
     require_safe,
+    require_sql,
     settings_of,
     takes,
 )
@@ -133,6 +134,7 @@ def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | N
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
+    require_sql(spark, text)
     note_registered(spark, text)
     read = script.read(text, variables, session=spark)
     for warning in read.warnings:
@@ -152,8 +154,11 @@ def _prepared(
 ) -> tuple[Node, Settings]:
     """The plan of queries that run together, checked to be safe, and the settings of their run."""
     require_known(options)
-    if not inserts:
+    given: Any = inserts
+    if given == []:
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
+    if not isinstance(given, Sequence) or not all(isinstance(insert, Insert) for insert in given):
+        raise UsageError("a query without its output", hint='xs.run([query.insert_into("out")]), or query.run("out")')
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
     root = continuing(root, options.get("continues"), checkpoint, targets, options.get("incomplete"))
@@ -267,7 +272,8 @@ class Runnable:
     def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
         """Runs to the end of the input, and returns all tuples as a Spark DataFrame; raises as `to_arrow` does."""
         if is_in_process(self.spark):
-            raise UsageError("there is no Spark in this session", hint="to_arrow() returns the tuples as a table")
+            hint = "to_arrow() returns the tuples as a table, to_arrow().to_pylist() as dicts"
+            raise UsageError("there is no Spark in this session", hint=hint)
         return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
 
     @takes(COMMON_OPTIONS)

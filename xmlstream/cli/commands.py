@@ -35,6 +35,7 @@ from xmlstream.punct_ns.errors import (
     UsageError,
     XmlStreamError,
     format_error,
+    on_command_line,
     reason,
 )
 from xmlstream.secret.command import secret
@@ -128,6 +129,11 @@ def options(
 
 def main() -> NoReturn:
     """Runs the command that the arguments name, and exits."""
+    with on_command_line():
+        _main()
+
+
+def _main() -> NoReturn:
     standard_output.take_numbers()
     try:
         with interrupts.raised():

@@ -323,9 +323,7 @@ def _predicate(session: Session, schema: Schema, where: str | None, result: str 
     try:
         made = Query(session, answers).where(where).root
     except QueryError as error:
-        hint = (
-            error.hint if result is None else f"for the result {result}: {error.hint}; --result (result=) names another"
-        )
+        hint = error.hint if result is None else f"for the result {result}: {error.hint}; --result names another"
         raise QueryError(error.what, where=error.where, hint=hint) from None
     if not isinstance(made.operator, Select) or made.inputs != (answers,):
         raise QueryError(f"{where} is not a condition on the attributes of one tuple", hint="write hour = 17")

@@ -7,6 +7,7 @@ terminal.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -215,7 +216,8 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
     elif found.is_nothing:
         are = "is" if len(found.elements) == 1 else "are"
         there = f"; there {are} {_list(found.elements)}" if found.elements else ""
-        yield "no items", f"no element is a {tag}{there}"
+        near = difflib.get_close_matches(tag, found.elements, n=1)
+        yield "no items", f"no element is a {tag}{there}{f'; rowTag {near[0]} is meant?' if near else ''}"
     missing = found.missing
     for name in (a.name for a in options.schema if a.name in missing):
         path = options.paths[options.schema.index(name)]

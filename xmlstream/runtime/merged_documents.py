@@ -46,7 +46,7 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
             if follow and node.operator.options.documents == "merge":
                 raise UsageError(
                     f"the documents of {node.operator.name} are merged: no more can be added once the query has begun",
-                    hint="leave out --follow, or documents 'merge'",
+                    hint="run it without --follow, or leave out documents 'merge'",
                 )
             each[node] = _scans(node.operator, name_of[node], records / name_of[node])
         elif isinstance(node.operator, Merge):

@@ -145,7 +145,7 @@ class QueryChange:
             final, stream, known = _near(old.operator.of), self.comparison.streams.get(new), self.comparison.before[old]
             why, left_out = f"what is final in {final} would come again", not_final(old, known)
             if not isinstance(new.operator, HandOver):
-                why += f"; run --change --continues {final} leaves it out"
+                why += f"; run --change --continues '{final}' leaves it out"
             elif self.refusals or (stream and stream.base is known.base and left_out in stream.conditions):
                 continue
             yield Verdict(self.old_names[old], "refused", why, brief(described(old)))
@@ -161,7 +161,7 @@ class QueryChange:
             elif isinstance(node.operator, Punctuate):
                 why = "it punctuates what comes from now on"
                 if isinstance(node.operator.rule, ByRoster):
-                    why += "; xmlstream say --add and --remove change a roster that goes on"
+                    why += "; `xmlstream say --add` and `--remove` change a roster that goes on"
                 yield Verdict(name, "anew", why, says)
             elif isinstance(node.operator, Static):
                 yield Verdict(name, "anew", "it is read from its beginning", says)

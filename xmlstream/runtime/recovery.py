@@ -38,7 +38,7 @@ from xmlstream.sink.target import Target, require_fresh
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
 
-_GO_ON = "--moved (moved=True) goes on without"
+_GO_ON = "--moved goes on without"
 
 
 class PublishedOutput:
@@ -259,7 +259,7 @@ def undo_change(checkpoint: Folder) -> None:
         what = "its query was not changed, or a slice was committed since"
         raise StateError(
             f"there is nothing to undo in the checkpoint {checkpoint.where()}: {what}",
-            hint="leave out --undo (undo=True)",
+            hint="leave out --undo",
         )
     count_change(checkpoint, FORMER, _UNDONE)
 

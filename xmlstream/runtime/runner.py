@@ -303,7 +303,7 @@ def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> st
     if change.refusals:
         return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
     kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
-    return f"with --change (change=True) it goes on with {kept}; or {OWN}"
+    return f"with --change it goes on with {kept}; or {OWN}"
 
 
 def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:

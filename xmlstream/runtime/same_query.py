@@ -168,7 +168,7 @@ class SameQuery:
         if (elsewhere := list(_moves(found, self._mine))) and not moved:
             raise StateError(
                 f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
-                hint="if they were moved, use --moved (moved=True); otherwise give this query a checkpoint of its own",
+                hint="if they were moved, use --moved; otherwise give this query a checkpoint of its own",
             )
         pairs = zip(self._mine.outputs, found.outputs, strict=True)
         outputs = tuple(replace(output, since=before.since) for output, before in pairs)

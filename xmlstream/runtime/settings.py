@@ -68,7 +68,7 @@ class Settings:
         every = seconds("trigger", self.trigger)
         if not self.follow:
             what = f"trigger {self.trigger} for a query that does not wait for more input"
-            raise UsageError(what, hint="use a trigger with --follow, or with start")
+            raise UsageError(what, hint="use a trigger with --follow")
         return every
 
     @property
@@ -107,7 +107,7 @@ class Settings:
             require_known_scheme(place)
         if self.work is not None and not self.is_remote:
             what = f"the working copy {self.work} for a checkpoint that is not in an object store"
-            raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work (work=)")
+            raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work")
         if self.change and self.undo:
             raise UsageError("--change and --undo exclude each other", hint="use one of them")
         if self.change or self.undo:

@@ -250,8 +250,8 @@ def troubles(verdict: QueryVerdict) -> list[str]:
     return lines
 
 
-_FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it anyway"
-_STRICT = "without --strict (in Python strict=True) it runs to the end of its input"
+_FOLLOWED = "--allow-unsafe runs it anyway"
+_STRICT = "without --strict it runs to the end of its input"
 
 
 def caution(root: Node, *, keep_open: bool = False) -> str | None:

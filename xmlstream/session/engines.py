@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, overload
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import UsageError, installs, not_installed
@@ -27,6 +27,10 @@ class InProcessSession:
     def stop(self) -> None:
         """Ends the session."""
         self.engine.close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = "xs.read(session, path, …) and xs.from_sql(session, text) make queries in it"
+        raise AttributeError(f"a session in which DuckDB computes has no {name}; Hint: {hint}")
 
 
 Session: TypeAlias = "SparkSession | InProcessSession"
@@ -98,6 +102,8 @@ def open_session(
     Raises:
         UsageError: The engine is not known or not installed, there is no Java, or an option is refused.
     """
+    if master in ENGINES:
+        raise UsageError(f"{master} is an engine, not Spark's master", hint=f'xs.open_session(engine="{master}")')
     if engine not in ENGINES:
         raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
     if engine == "spark":

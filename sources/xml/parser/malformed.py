@@ -27,10 +27,7 @@ from xmlstream.sources.xml.splits.tags import NO_ROOT, parse_content, parse_reas
 MalformedKind = Literal["document", "tuple", "punctuation"]
 
 _MENDS = ("fix the source", "divert such items with the option mode 'PERMISSIVE'")
-_GROWING = (
-    "if the document still grows, run with --keep-open or --follow (in Python keep_open=True, follow=True);"
-    " if it is complete, write its end tag"
-)
+_GROWING = "if the document still grows, run with --keep-open or --follow; if it is complete, write its end tag"
 
 _CUT_OFF = "write the whole document under another name, or pass over its rest with the option unfinished 'skip'"
 
@@ -139,7 +136,8 @@ _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
-    "Extra content": "a document has one root; receive - --into DIR --row-tag TAG makes documents of rows without",
+    "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
+    " without",
 }
 """Hints, by how the reasons of flaws begin."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -220,7 +219,7 @@ def test_rows_of_several_namespaces_are_told_apart(path: Path) -> None:
         inferred(path, body, "row")
     assert len(tuples(inferred(path, body, "z:row", namespaces="z urn:y"))) == 2
     both = "<row><a>1</a></row>" + body
-    with pytest.raises(UsageError, match=r"--row-tag '\{\}row' or --row-tag '\{urn:x\}row'"):
+    with pytest.raises(UsageError, match=r'rowTag="\{\}row" or rowTag="\{urn:x\}row"'):
         inferred(path, both, "row")
     assert len(tuples(inferred(path, both, "{}row"))) == 1
 
@@ -331,7 +330,7 @@ BROKEN = {
     "<r><row><a>AT&T</a></row></r>": "XML writes a & of the text as &amp;",
     "<r><row><a>1 < 2</a></row></r>": "XML writes a < of the text as &lt;",
     "<r><row><a>M\xfcller</a></row></r>": "what is not in UTF-8 has an encoding: option encoding",
-    "<row><a>1</a></row><row><a>2</a></row>": "a document has one root; receive - --into DIR --row-tag TAG makes",
+    "<row><a>1</a></row><row><a>2</a></row>": "a document has one root; `xmlstream receive -",
 }
 
 
@@ -385,12 +384,12 @@ def test_a_part_of_a_document_is_enough(path: Path) -> None:
 
 def test_reading_without_a_schema_infers_and_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = inferred(path, "<row><a>1</a></row>" * 3, "row")
-    no_session: Any = None  # nothing runs yet
-    query = xs.read(no_session, path, rowTag="row", punctuate="order of a", NullValue="-")
+    session = xs.open_session(engine="duckdb")
+    query = xs.read(session, path, rowTag="row", punctuate="order of a", NullValue="-")
     assert query.schema.ddl() == "`a` BIGINT"
     assert "rowTag 'row'" in (told := capsys.readouterr().err)
     assert "nullValue '-'" in told
-    assert xs.read(no_session, path).schema == query.schema
+    assert xs.read(session, path).schema == query.schema
     assert said.create_table() in capsys.readouterr().err
 
 

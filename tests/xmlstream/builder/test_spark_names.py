@@ -150,5 +150,5 @@ def test_a_started_query_is_told_that_it_follows_by_itself(in_process: InProcess
     options: dict[str, Any] = {"follow": True}
     with pytest.raises(UsageError, match="a run has no option follow") as raised:
         query.start(tmp_path / "out", **options)
-    assert raised.value.hint == "a started query always follows its input: leave it out"
+    assert raised.value.hint == "start() follows its input, without this option; run() ends with it"
     query.start(tmp_path / "out", tmp_path / "state").stop()

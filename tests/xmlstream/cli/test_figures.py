@@ -12,7 +12,8 @@ from xmlstream.punct_ns.errors import UsageError
 
 
 def a_slice(number: int, items: int, **kept: int) -> dict[str, object]:
-    return {"slice": number, "items_in": items, "operators": [{"name": n, "kept": k} for n, k in kept.items()]}
+    operators = [{"name": n, "kept": k} for n, k in kept.items()]
+    return {"slice": number, "items_in": items, "seconds": 0.5, "operators": operators}
 
 
 def metrics_file(path: Path, *slices: dict[str, object]) -> Path:
@@ -38,9 +39,14 @@ def test_without_a_slice_there_is_no_curve() -> None:
 
 def test_the_figure_is_written_where_it_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figure = tmp_path / "figures" / "state.png"
-    draw_state(metrics_file(tmp_path / "metrics.jsonl", a_slice(0, 10, union=8)), figure)
+    metrics = metrics_file(tmp_path / "plain.jsonl", a_slice(0, 10, union=8, group_by=1), a_slice(1, 1_000, union=2))
+    draw_state(figure, [metrics, metrics_file(tmp_path / "other.jsonl", a_slice(0, 10, project=0))])
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert str(figure) in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == [
+        "plain: 1,010 items in 2 slices, 1,010 items/s, never more than 9 tuples kept",
+        "other: 10 items in 1 slice, 20 items/s, never more than 0 tuples kept",
+        f"The state that each run kept, as a figure: {figure}",
+    ]
 
 
 def test_what_is_no_metrics_file_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_condition_and_a_name_choose(in_process: InProcessSession, state: Path
         results_so_far(state, in_process, result="sums")
     with pytest.raises(QueryError, match="there is no attribute n") as lacking:
         results_so_far(state, in_process, "n = 1")
-    assert lacking.value.hint == "for the result matched: there are k, v, w; --result (result=) names another"
+    assert lacking.value.hint == "for the result matched: there are k, v, w; --result names another"
     with pytest.raises(QueryError, match="is not a condition on the attributes of one tuple"):
         results_so_far(state, in_process, "ts < current_timestamp()".replace("ts", "timestamp_seconds(k)"), "lonely")
 

@@ -56,7 +56,7 @@ def test_a_variable_without_a_value_is_pointed_at() -> None:
     with pytest.raises(QueryError, match="DIR") as raised:
         substituted("SELECT\n '${DIR}/a'", {"OTHER": "1"}, "q.sql")
     assert (raised.value.line, raised.value.column) == (2, 3)
-    assert "-D DIR=VALUE" in str(raised.value)
+    assert 'variables={"DIR": "VALUE"}' in str(raised.value)
 
 
 def test_pieces_keep_their_own_places() -> None:
