@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test oldest connect check docs bench experiments nights signals damage house waiting clean lock
+.PHONY: help setup demo demo-live test oldest connect check docs wheel try bench experiments nights signals damage house waiting clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -76,6 +76,12 @@ check: .venv/installed ## format, rules, types, floors, plain words
 
 docs: .venv/installed ## build the site of the documentation in out/docs, its links checked (seconds)
 	$(BIN)/python -m tests.documentation.site
+
+wheel: .venv/installed ## build what is published in dist; TAG=v1.2.3 must be its version
+	@.ci/wheel build $(TAG)
+
+try: wheel ## install the wheel into an empty environment, and run the README's examples there (minutes)
+	@.ci/wheel try
 
 bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those to compare with (minutes)
 	$(PYTEST) --capture=no --durations=5 tests/benchmarks/*.py

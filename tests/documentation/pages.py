@@ -49,6 +49,10 @@ PAGES = (
 )
 
 
+FORGE = (".github/SECURITY.md", ".github/pull_request_template.md")
+"""What GitHub alone shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A fenced block: `sh` and `python` are run, `xml` or `text` right after one is what it prints."""
@@ -73,6 +77,14 @@ def contracts() -> dict[str, dict[str, Any]]:
     """The contracts of imports in `pyproject.toml`, by id."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return {contract["id"]: contract for contract in project["tool"]["importlinter"]["contracts"]}
+
+
+def copied() -> list[str]:
+    """The files and folders of the tree that the container is built from."""
+    lines = re.findall(
+        r"^COPY (?!--from)(.*) \S+$", (ROOT / ".ci" / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return [name for line in lines for name in line.split()]
 
 
 def operator_modules() -> list[str]:

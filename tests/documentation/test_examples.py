@@ -19,7 +19,8 @@ from unittest import mock
 
 import pytest
 
-from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks, pictures, text
+from tests.documentation import commands
+from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
 from xmlstream.punct_ns.errors import DISTRIBUTION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session import warm_start
@@ -51,18 +52,6 @@ def seen(_):
 print([row.mine for row in spark.range(1).select(seen("id").alias("mine")).collect()])
 """
 """A program beside modules of the user's that are called like packages of this project."""
-
-
-def _steps() -> list[tuple[Block, Block | None]]:
-    """What is run, and what stands right below it, which is what it prints."""
-    steps = []
-    for page in EXAMPLES:
-        found = blocks(page)
-        for block, after in zip(found, [*found[1:], None], strict=True):
-            is_below = after is not None and after.line - block.line == block.text.count("\n") + 3
-            if block.is_run:
-                steps.append((block, after if is_below else None))
-    return steps
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -128,14 +117,15 @@ def test_the_queries_that_run_at_once_are_those_that_the_data_has() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that is published, built from the tree's own files, with what is installed."""
+    """The wheel that is published, built from what the container is built from, with what is installed."""
     tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
-    leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in (*PACKAGES, "data", ".github"):
-        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
-    shutil.copytree(ROOT / "tests" / "benchmarks", tree / "tests" / "benchmarks", ignore=leave)
-    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree / name)
+    leave = shutil.ignore_patterns("__pycache__")
+    for name in copied():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
+        else:
+            shutil.copy(ROOT / name, tree / name)
     build: list[str | Path] = [
         "-m",
         "pip",
@@ -225,98 +215,10 @@ def test_what_pypi_shows_leads_to_pages_and_pictures_of_the_site(wheel: Path) ->
     assert [line for line in shown.splitlines() if line in plain] == plain
 
 
-# Its session starts while the first commands run; those who open one get it, and so do later runs of the command.
-# A command writes where the shell that asked for it would: `/proc/PID/fd` has the two places.
-IN_TURN = r"""
-import os
-import sys
-import xmlstream
-from xmlstream.cli.commands import main
-
-xmlstream.open_session()
-names, mine = {}, [os.dup(number) for number in (1, 2)]
-
-
-def write_to(places):
-    sys.stdout.flush()
-    sys.stderr.flush()
-    for number, place in zip((1, 2), places):
-        os.dup2(place, number)
-
-
-while block := "".join(iter(lambda: sys.stdin.read(1) or "\0", "\0")):
-    if block.startswith("xmlstream\n"):
-        _, out, err, *arguments = block.splitlines()
-        places = [os.open(place, os.O_WRONLY | os.O_APPEND) for place in (out, err)]
-        sys.argv = ["xmlstream", *arguments]
-        write_to(places)
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-        finally:
-            write_to(mine)
-            for place in places:
-                os.close(place)
-        print(code, end="\0", flush=True)
-    else:
-        exec(block, names)
-        print(end="\0", flush=True)
-"""
-
-# In a shell, the commands as that process runs them, by the numbers of its standard input and output. What follows its
-# input in the background, or reads standard input, is a process of its own.
-RUN_IN_TURN = r"""
-xmlstream() {
-    if [ "$BASHPID" != "$$" ] && [[ " $* " = *" --follow "* ]]; then exec xmlstream "$@"; fi
-    if [ "$2" = - ] || [[ " run infer check explain cat " != *" $1 "* ]]; then command xmlstream "$@"; return; fi
-    local code out err mine=/proc/$BASHPID/fd
-    exec {out}>&1 {err}>&2
-    { printf '%s\n' xmlstream "$mine/$out" "$mine/$err" "$@"; printf '\0'; } >&"$ASKED"
-    IFS= read -r -d '' code <&"$ANSWERS"
-    exec {out}>&- {err}>&-
-    return "$code"
-}
-"""
-
-
 @pytest.mark.spark
 @pytest.mark.slow
 def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
-    environment = _environment(PATH=f"{installed}{os.pathsep}{os.environ['PATH']}")
+    environment = _environment()
     if (archives := warm_start.directory()) is not None:
         environment[warm_start.DIRECTORY_VARIABLE] = str(archives)
-    with (tmp_path / "said").open("w", encoding="utf-8") as stderr:
-        python = subprocess.Popen(
-            [installed / "python", "-c", IN_TURN], cwd=tmp_path, env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
-        )  # fmt: skip
-    said = tmp_path / "said"
-    asked, answers = python.stdin, python.stdout
-    assert asked
-    assert answers
-    numbers = {"ASKED": asked.fileno(), "ANSWERS": answers.fileno()}
-    before = ""  # the first run is a process of its own, as the users' are
-    with python:
-        for block, shown in _steps():
-            if block.language == "sh":
-                done = subprocess.run(
-                    ["bash", "-euo", "pipefail", "-c", before + block.text], cwd=tmp_path, capture_output=True,
-                    env=environment | {name: str(number) for name, number in numbers.items()},
-                    pass_fds=tuple(numbers.values()), text=True, check=False,
-                )  # fmt: skip
-                assert done.returncode == 0, (block.text, done.stderr, said.read_text(encoding="utf-8"))
-                assert "noticed in" not in done.stderr, (block.text, done.stderr)
-                if "xmlstream run" in block.text:
-                    before = RUN_IN_TURN
-                printed = done.stdout
-            else:
-                asked.write(block.text + "\0")
-                asked.flush()
-                printed = "".join(iter(lambda: answers.read(1) or "\0", "\0"))
-            # Between two punctuations the order of tuples is free.
-            lines = shown.text.splitlines() if shown else []
-            assert sorted(printed.splitlines()[-len(lines) :] if lines else []) == sorted(lines), block.text
-        asked.write("\0")
-    assert python.returncode == 0
-    assert "noticed in" not in said.read_text(encoding="utf-8")
+    commands.run(EXAMPLES, installed, tmp_path, environment)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import PACKAGES, PAGES, ROOT, prose, text
+from tests.documentation.pages import FORGE, PACKAGES, PAGES, ROOT, prose, text
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *FORGE])
 def test_every_relative_link_leads_somewhere(page: str) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if link.startswith(("https://", "http://")):

@@ -17,7 +17,7 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
+from tests.documentation.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
 from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
@@ -196,4 +196,4 @@ def test_the_readme_is_a_tour() -> None:
 def test_every_page_is_known() -> None:
     hidden = {".venv", "out", "build", "node_modules", "site"}  # the site's own pages are Sphinx's markup
     found = {path.relative_to(ROOT) for path in ROOT.rglob("*.md") if not hidden & set(path.relative_to(ROOT).parts)}
-    assert {path for path in found if ".pytest_cache" not in path.parts} == {Path(page) for page in PAGES}
+    assert {path for path in found if ".pytest_cache" not in path.parts} == {Path(page) for page in (*PAGES, *FORGE)}
