@@ -131,7 +131,7 @@ _LINES = {
 }
 """A line on the contents of each topic, in the order of the list."""
 
-_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)([^)#\s]*)(?:#[^)\s]*)?\)")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])+)\]\((?!\w+:)([^)#\s]*)(?:#[^)\s]*)?\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +158,10 @@ def pages() -> list[Page]:
     root = share()
     files = [*root.glob("*.md"), *(file for folder in FOLDERS for file in sorted((root / folder).rglob("*.md")))]
     topics = {_topic(file.relative_to(root).as_posix()): file for file in files}
-    order = [*(topic for topic in _LINES if topic in topics), *(topic for topic in topics if topic not in _LINES)]
     return [
-        Page(topic, file.relative_to(root).as_posix(), _LINES.get(topic) or _title(file), file)
-        for topic, file in ((topic, topics[topic]) for topic in order)
+        Page(topic, topics[topic].relative_to(root).as_posix(), line, topics[topic])
+        for topic, line in _LINES.items()
+        if topic in topics
     ]
 
 
