@@ -61,7 +61,7 @@ PLACES = Path("/proc/self/fd")
 RUN_IN_TURN = r"""
 xmlstream() {
     if [ "$BASHPID" != "$$" ] && [[ " $* " = *" --follow "* ]]; then exec xmlstream "$@"; fi
-    if [ "$2" = - ] || [[ " run infer check explain cat " != *" $1 "* ]]; then command xmlstream "$@"; return; fi
+    if [ "${2:-}" = - ] || [[ " run infer check explain cat " != *" $1 "* ]]; then command xmlstream "$@"; return; fi
     local code out err mine=/proc/$BASHPID/fd
     exec {out}>&1 {err}>&2
     { printf '%s\n' xmlstream "$mine/$out" "$mine/$err" "$@"; printf '\0'; } >&"$ASKED"
