@@ -53,7 +53,7 @@ def test_what_a_printed_page_leads_to_is_a_topic(page: manual.Page) -> None:
     printed = manual.printed(page)
     assert re.findall(r"\]\((?!https?:|mailto:)[^)]*\.md[^)]*\)", printed) == []
     for topic in re.findall(r"`xmlstream manual ([a-z]\w+)`", printed):
-        assert manual.page_of_topic(topic)
+        assert manual.page_of_topic(topic).topic == topic
     assert "(`xmlstream manual " in printed or not re.search(r"\]\([^)]*\.md", page.text)
 
 
