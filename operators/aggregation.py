@@ -73,7 +73,7 @@ class Aggregation:
     def answers(self, kept: Frame) -> Frame:
         """The output tuples for kept rows whose groups are complete and combined."""
         if self.merges is None:
-            return self._aggregated(kept, {a.attribute.name: a.expression for a in self.aggregates})
+            return self._aggregated(kept, {a.attribute.name: a.computed for a in self.aggregates})
         return self._with_values(kept if self.keys else self.combined(kept))
 
     def _with_values(self, kept: Frame, *beside: str) -> Frame:

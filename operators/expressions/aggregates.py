@@ -30,6 +30,20 @@ class Aggregate:
     attribute: Attribute
     expression: str
 
+    @property
+    def computed(self) -> str:
+        """The text that an engine computes: as written, but one value for `max_by` where rows have equal places.
+
+        >>> from xmlstream.punct_ns.domain import Domain
+        >>> Aggregate(Attribute("a", Domain("INT")), "max_by(v, t)").computed
+        "max_by(`v`, IF(`t` IS NULL, NULL, named_struct('place', `t`, 'of', `v`)))"
+        """
+        parts = _parts(self.expression)
+        if parts.function not in _EXTREMES:
+            return self.expression
+        value, place = map(render, parts.arguments)
+        return f"{parts.function}({value}, {_settled(value, place)}){parts.filter}"
+
 
 @dataclass(frozen=True, slots=True)
 class Partial:
@@ -52,6 +66,15 @@ class _Parts:
     distinct: bool
     where: exp.Expr | None
 
+    @property
+    def filter(self) -> str:
+        """FILTER as it stands behind the call; empty for none."""
+        return "" if self.where is None else f" FILTER (WHERE {render(self.where)})"
+
+
+_EXTREMES = {"max_by": "max", "min_by": "min"}
+"""Aggregates of the value at the greatest or least place, and the aggregate of that place."""
+
 
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
@@ -65,8 +88,7 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     entry = AGGREGATES.get(parts.function)
     if entry is None or (parts.distinct and not entry.idempotent):
         return None
-    first = {column: aggregate.expression}
-    where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
+    first, where = {column: aggregate.computed}, parts.filter
     match entry.merges:
         case "counts":
             return Partial(first, {column: f"sum({column})"}, f"coalesce({column}, 0L)")
@@ -80,16 +102,15 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             merges = {name: f"sum({name})" for name in firsts}
             return Partial(firsts, merges, f"if({beside} = 0, NULL, {column} / {beside})")
         case "firsts":
-            value, place = map(render, parts.arguments)
-            return _placed(parts.function, value, place, column, beside, where)
+            end, place = _EXTREMES[parts.function], render(parts.arguments[1])
+            merge = {column: f"{parts.function}({column}, {_settled(column, beside)})", beside: f"{end}({beside})"}
+            return Partial({**first, beside: f"{end}({place}){where}"}, merge, column)
     return None
 
 
-def _placed(function: str, value: str, place: str, column: str, beside: str, where: str = "") -> Partial:
-    """The value at the least or greatest place, and the place, in two columns."""
-    end = function.removesuffix("_by")
-    first = {column: f"{function}({value}, {place}){where}", beside: f"{end}({place}){where}"}
-    return Partial(first, {column: f"{function}({column}, {beside})", beside: f"{end}({beside})"}, column)
+def _settled(value: str, place: str) -> str:
+    """The place of a value, as Spark SQL: of equal places it is the greater one that has the greater value."""
+    return f"IF({place} IS NULL, NULL, named_struct('place', {place}, 'of', {value}))"
 
 
 @lru_cache
@@ -202,7 +223,9 @@ class Over:
             number = f"IF({NUMBER} = {others[0]}, {number}, NULL)"
         elif others and others[0].lower() == "true":
             number = f"IF({value} IS NULL, NULL, {number})"
-        return _placed("max_by" if self.function.startswith("last") else "min_by", value, number, column, place)
+        by = "max_by" if self.function.startswith("last") else "min_by"
+        first = {column: f"{by}({value}, {number})", place: f"{_EXTREMES[by]}({number})"}
+        return Partial(first, {column: f"{by}({column}, {place})", place: f"{_EXTREMES[by]}({place})"}, column)
 
     def merged_over(self, number: int, rows: str) -> dict[str, str]:
         """For a function that grows: the columns of its partial aggregates, merged over rows.

@@ -48,6 +48,7 @@ def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
 
 def test_the_table_of_what_groups_keep_is_that_of_the_aggregates() -> None:
     keeps = {"counts": "a number", "sums": "a sum", "means": "a sum and a number", "values": "a value"}
+    keeps["firsts"] = "a value and its place"
     rows = defaultdict[str, list[str]](list)
     for name in sorted(AGGREGATES):
         how = MERGED[name].merges if name in MERGED else None

@@ -376,7 +376,7 @@ FORMS = [
 """Without a function's name, or with a syntax of their own."""
 
 SAMPLES = [*CALLS.values(), *FORMS]
-OF_TWO = {name for name in AGGREGATES if name.startswith(("regr_", "corr", "covar"))}
+OF_TWO = {name for name in AGGREGATES if name.startswith(("regr_", "corr", "covar")) or name.endswith("_by")}
 OF_TRUTH = {"bool_and", "bool_or", "every", "count_if"}
 
 

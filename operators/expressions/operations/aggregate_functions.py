@@ -213,14 +213,20 @@ def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(f"CASE WHEN {large} > {_EXACT} THEN {beyond} ELSE ({total} / {number}) END", DOUBLE, True, raises=True)
 
 
-def order_key(sql: str, type_: Type, *, nullable: bool = True) -> str:
+def order_key(sql: str, type_: Type, *, nullable: bool = True, floating: bool = False) -> str:
     """A value in whose order DuckDB has the values as Spark: in a structure, null comes first.
+
+    Args:
+        sql: DuckDB SQL of the values.
+        type_: Their type.
+        nullable: Whether one may be null.
+        floating: Whether fields may be of floating point, of whose zeros DuckDB makes one in the key.
 
     Raises:
         NotProven: The order of the type is not proven.
     """
     if not type_.fields:
-        if type_.kind in FLOATING or type_.kind not in _ORDERED:
+        if type_.kind not in (*_ORDERED, *(FLOATING if floating else ())):
             raise NotProven(f"the order of {type_.name}")
         return sql
     parts = []
@@ -228,7 +234,7 @@ def order_key(sql: str, type_: Type, *, nullable: bool = True) -> str:
         inner = f"struct_extract({sql}, '{field.name.replace(chr(39), chr(39) * 2)}')"
         if field.nullable:
             parts.append(f"n{i} := {inner} IS NOT NULL")
-        parts.append(f"v{i} := {order_key(inner, field.type)}")
+        parts.append(f"v{i} := {order_key(inner, field.type, floating=floating)}")
     key = f"struct_pack({', '.join(parts)})"
     return f"CASE WHEN {sql} IS NOT NULL THEN {key} END" if nullable else key
 
@@ -253,15 +259,16 @@ def _extreme(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _by(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if len(parts) != 2 or rows.distinct or parts[1].type.kind not in _ORDERED:
+    if len(parts) != 2 or rows.distinct or (not parts[1].type.fields and parts[1].type.kind not in _ORDERED):
         raise _refuse(name, parts)
     of, by = parts
+    place = order_key(by.sql, by.type, nullable=by.nullable, floating=True) if by.type.fields else by.sql
     if of.type.kind not in FLOATING and has_floating(of.type):  # whose zeros DuckDB makes one
         raise _refuse(name, parts)
     # The value may be null where the order is least. A FLOAT would lose the sign of its zero.
     single = of.type.name == "FLOAT"
     value = f"CAST({of.sql} AS DOUBLE)" if single else of.sql
-    call = rows.computed(f"{'arg_min_null' if name == 'min_by' else 'arg_max_null'}({value}, {by.sql})")
+    call = rows.computed(f"{'arg_min_null' if name == 'min_by' else 'arg_max_null'}({value}, {place})")
     return Part(f"CAST({call} AS FLOAT)" if single else call, of.type, True)
 
 
@@ -302,7 +309,7 @@ AGGREGATES: Mapping[str, Entry] = {
     "sum": Entry(_sum, "sums"),
     **dict.fromkeys(("avg", "mean"), Entry(_avg, "means")),
     **dict.fromkeys(("max", "min"), Entry(_extreme, "values", idempotent=True)),
-    **dict.fromkeys(("max_by", "min_by"), Entry(_by, "firsts")),
+    **dict.fromkeys(("max_by", "min_by"), Entry(_by, "firsts", idempotent=True)),
     **dict.fromkeys(("any", "bool_and", "bool_or", "every", "some"), Entry(_boolean, "values", idempotent=True)),
     **dict.fromkeys(("bit_and", "bit_or"), Entry(_bits, "values", idempotent=True)),
     "bit_xor": Entry(_bits, "values"),

@@ -29,6 +29,7 @@ MERGED = (
     *("bool_and(DISTINCT p)", "bit_or(DISTINCT v)", "count_if(p) FILTER (WHERE q)", "bit_xor(w) FILTER (WHERE p)"),
     *("bool_or(p) FILTER (WHERE v > 3)", "every(v > 1 OR p)", "any(p)", "any(v > 1)", "regr_count(v, w)"),
     *("min_by(v, u)", "max_by(p, u)", "max_by(v, nullif(u, 3)) FILTER (WHERE q)", "min_by(w, u)"),
+    *("max_by(v, w)", "min_by(v, w)", "min_by(u, p)", "max_by(w, nullif(v, 5)) FILTER (WHERE q)"),
 )
 KEPT = (
     "count(DISTINCT v)",
@@ -89,9 +90,39 @@ def at_once(session: InProcessSession, rows: list[tuple[Any, ...]], text: str) -
     types = {"INT": pa.int32(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
     columns = {a.name: [row[i] for row in rows] for i, a in enumerate(GIVEN)}
     table = pa.table({a.name: pa.array(columns[a.name], types[a.domain.type]) for a in GIVEN})
-    found = session.engine.rows(table, GIVEN.ddl()).group_by(("k",), (f"{text} AS found",)).to_arrow()
+    computed = Aggregate(Attribute("found", Domain("INT")), text).computed
+    found = session.engine.rows(table, GIVEN.ddl()).group_by(("k",), (f"{computed} AS found",)).to_arrow()
     return [tuple(row.values()) for row in found.to_pylist()]
 
 
 def test_each_aggregate_whose_partial_results_merge_is_among_them() -> None:
     assert {text.partition("(")[0] for text in MERGED} == {name for name, entry in AGGREGATES.items() if entry.merges}
+
+
+def test_of_equal_places_the_one_with_the_greater_value_is_the_greater(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    """A null place counts for nothing; a null value is the least, and whatever is cut the answer is one."""
+    schema = Schema.parse("x DOUBLE, y INT, at INT")
+    rows = [
+        (1.5, 1, 3),
+        (None, 2, 3),
+        (2.5, None, 3),
+        (9.0, 9, None),
+        (7.0, 3, 2),
+        (4.0, 4, 2),
+        (-1.0, 5, 1),
+        (0.5, 0, 1),
+    ]
+    texts = ("max_by(x, at)", "min_by(x, at)", "max_by(y, at)", "min_by(y, at)", "max_by(x, at) FILTER (WHERE at > 3)")
+    for beside in ((), ("count(DISTINCT y)",)):
+        found = ProvenAnalyst().columns(schema, [*texts, *beside])
+        answers = [Aggregate(Attribute(f"a{i}", domain), text) for i, (text, (_, domain)) in enumerate(
+            zip((*texts, *beside), found, strict=True))]  # fmt: skip
+        for number in range(6):
+            given = random.Random(number).sample(rows, len(rows))
+            running = Running(in_process, tmp_path / f"{len(beside)} {number}", GroupBy((), tuple(answers)), schema)
+            running.slice((given[:number], []))
+            running.slice((given[number:], []))
+            (answer,) = running.slice(([], [Punctuation.at(schema, {})])).tuples
+            assert answer[: len(texts)] == (2.5, -1.0, 2, 0, None)

@@ -459,6 +459,8 @@ def aggregates() -> list[str]:
     ]
     found += [f"sum(DISTINCT {a}1)" for a in ("ti", "si", "i", "d")] + ["sum(DISTINCT ti1) FILTER (WHERE p1)"]
     found += [f"avg({a}{i})" for a, i in product(("d", "e", "w", "z"), (1, 3))] + ["avg(d1) FILTER (WHERE p1)"]
+    ties = "{f}({a}1, IF(ti1 IS NULL, NULL, named_struct('place', ti1, 'of', {a}1)))"
+    found += [ties.format(f=f, a=a) for f, a in product(("max_by", "min_by"), TYPES)]
     found += [f"median({a}{i})" for a, i in product(("ti", "si", "i", "b"), (1, 3))] + ["median(i1) FILTER (WHERE p1)"]
     return found
 

@@ -86,6 +86,8 @@ def aggregates_of(
     for (text, name), (by_itself, domain) in zip(wanted.items(), answers, strict=True):
         taken.append(unique(name or by_itself, taken))
         found[text] = Aggregate(Attribute(taken[-1], domain), text)
+    if computed := [each.computed for text, each in found.items() if each.computed != text]:
+        analyst.columns(node.schema, computed)  # the engine has to order their values, too
     return found
 
 

@@ -71,7 +71,7 @@ SCALARS = frozenset(_SCALARS.split())
 
 _AGGREGATES = (
     "approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp "
-    "every kurtosis max mean median min percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 "
+    "every kurtosis max max_by mean median min min_by percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 "
     "regr_slope regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop "
     "var_samp variance"
 )
@@ -91,10 +91,7 @@ _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasi
 _CLOCK = "current_time localtime"
 _COLLECTIONS = "array_agg collect_list collect_set"
 _CONCATENATIONS = "group_concat listagg string_agg"
-_ORDERED = (
-    "any_value approx_percentile first first_value histogram_numeric last "
-    "last_value max_by min_by mode percentile_approx"
-)
+_ORDERED = "approx_percentile histogram_numeric mode percentile_approx"
 _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
 _TIME_WINDOWS = "cumulate date_bin hop session time_bucket tumble"
@@ -127,6 +124,11 @@ OF_DOCUMENT = "declare a column of the table with its path: file STRING, and the
 _OUTSIDE = "java_method reflect try_reflect"
 _ROLLUPS = "grouping grouping_id"
 
+_WHICH = "which tuple that is depends on their order, which a merge of streams does not keep; write"
+_ROW_AT_THE_END = (
+    "for the whole row write SELECT … FROM s QUALIFY row_number() OVER (PARTITION BY day ORDER BY ts DESC) = 1"
+)
+
 _REASONS = {
     "struct": "named_struct('a', …) makes a structure",
     "any some": "use bool_or(…)",
@@ -136,11 +138,13 @@ _REASONS = {
     _CONCATENATIONS: (
         "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
     ),
-    f"{_ORDERED} arg_max arg_min": (
-        "its result depends on the order of tuples, which a merge of streams does not keep; min(…), max(…) and"
-        " percentile(…) do not; for the row at the end of each group write"
-        " SELECT … FROM s QUALIFY row_number() OVER (PARTITION BY day ORDER BY ts DESC) = 1"
-    ),
+    _ORDERED: "its result depends on the order of tuples, which a merge of streams does not keep; write"
+    " percentile(v, 0.5)",
+    "last last_value": f"{_WHICH} max_by(v, ts), the value at the greatest ts; {_ROW_AT_THE_END}",
+    "first first_value": f"{_WHICH} min_by(v, ts), the value at the least ts",
+    "any_value": f"{_WHICH} max(v)",
+    "arg_max argmax": f"write max_by(v, ts); {_ROW_AT_THE_END}",
+    "arg_min argmin": "write min_by(v, ts)",
     _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
     _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
     _TIME_WINDOWS: WINDOW_HINT,
@@ -211,6 +215,9 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 """Functions that number the tuples of each group; a query selects the first tuples with them."""
 
+BY_ANOTHER = frozenset({"max_by", "min_by"})
+"""Aggregates of groups alone, not of rows: the value where another one is greatest or least."""
+
 BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
 """Functions supported with OVER alone: they depend on the order of rows, which groups do not have."""
 
@@ -228,7 +235,7 @@ def function_of(window: exp.Expr) -> str:
 
 def looks_around(window: exp.Expr) -> bool:
     """Whether its name and its ORDER BY allow to compute it from rows around; the frame is checked elsewhere."""
-    known = function_of(window) in AGGREGATES | BY_PLACE | _OTHERS
+    known = function_of(window) in (AGGREGATES | BY_PLACE | _OTHERS) - BY_ANOTHER
     return known and bool(window.args.get("order")) and not any(window.args.get(part) for part in ("alias", "first"))
 
 

@@ -31,8 +31,7 @@ COMMA = "leave it out, or write what follows it"
 BRACKETS = "write FROM (SELECT … UNION SELECT …)"
 FORMATTED = "write date_format(ts, 'yyyy-MM-dd HH:mm')"
 AT_THE_END = (
-    "its result depends on the order of tuples, which a merge of streams does not keep; min(…), max(…) and"
-    " percentile(…) do not; for the row at the end of each group write"
+    "write max_by(v, ts); for the whole row write"
     " SELECT … FROM s QUALIFY row_number() OVER (PARTITION BY day ORDER BY ts DESC) = 1"
 )
 NO_MILLIS = "leave the precision out: it has microseconds"
