@@ -144,11 +144,21 @@ _FLAWS = {
 _WORD = re.compile(r": '([^'\d]{1,20})' is not a valid [A-Z]")
 """A short text without digits in the place of a value, which may mean null."""
 
+_ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
+
+_COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestamp)")
+"""A number with a decimal comma."""
+
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 
 def _declaration(reason: str) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
+    if absent := _ABSENT.search(reason):
+        return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
+    if comma := _COMMA.search(reason):
+        text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"
+        return f"declare {comma[1]} STRING, and write CAST({text} AS DECIMAL(18, 2)) in the query"
     if word := _WORD.search(reason):
         return f"declare nullValue '{word[1]}' if that means null"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):

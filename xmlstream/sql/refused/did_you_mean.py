@@ -121,9 +121,14 @@ def _elsewhere(tokens: Sequence[Token], index: int) -> Guess | None:
                 return what, tokens[0].start, hint
     for at in range(min(index + 1, len(words) - 1), -1, -1):
         for form, (what, hint) in _ELSEWHERE.items():
-            if tuple(words[at : at + len(form)]) == form:
+            if tuple(words[at : at + len(form)]) == form and (form != ("SERIAL",) or _is_type(words, at)):
                 return what, tokens[at + len(form) - 1 if form[0] == "SELECT" else at].start, hint
     return None
+
+
+def _is_type(words: Sequence[str], at: int) -> bool:
+    """Whether the word is a column's type: in CREATE TABLE, behind a name."""
+    return list(words[:2]) == ["CREATE", "TABLE"] and (not words[at - 1] or words[at - 1].isidentifier())
 
 
 def _window(tokens: Sequence[Token], index: int) -> Guess | None:

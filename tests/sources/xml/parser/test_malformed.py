@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,6 +148,20 @@ def test_a_word_in_the_place_of_a_number_may_mean_null(tmp_path: Path, value: st
     hint = malformed_error(one).hint or ""
     assert "divert such items" in hint
     assert (f"declare nullValue '{value}'" in hint) == proposed
+
+
+def test_a_number_with_a_decimal_comma_is_a_text_that_the_query_casts(tmp_path: Path) -> None:
+    one = malformed(parsed(tmp_path / "d.xml", f"{ROOT}<row><h>1.234,5</h></row></r>"))[0]
+    hint = malformed_error(one).hint or ""
+    written = "CAST(replace(replace(nullif(h, ''), '.', ''), ',', '.') AS DECIMAL(18, 2))"
+    assert hint.endswith(f"declare h STRING, and write {written} in the query")
+    found = duckdb.execute(f"SELECT {written} FROM (VALUES ('1.234,5'), (''), ('-17,25')) AS t(h)").fetchall()
+    assert [str(value) for (value,) in found] == ["1234.50", "None", "-17.25"]
+
+
+def test_a_value_that_must_be_there_may_have_another_path(tmp_path: Path) -> None:
+    one = malformed(parsed(tmp_path / "d.xml", f"{ROOT}<row><h>1</h></row></r>", schema="h INT, s STRING NOT NULL"))[0]
+    assert "correct path.s in its OPTIONS" in (malformed_error(one).hint or "")
 
 
 def test_lines_and_columns_count_characters_of_the_documents_encoding(tmp_path: Path) -> None:

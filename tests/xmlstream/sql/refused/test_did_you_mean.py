@@ -286,3 +286,18 @@ def test_what_is_written_in_place_of_what_other_engines_have_is_understood() -> 
         assert read(TABLES + query).answers
     declared = DECLARED.removeprefix("write ")
     assert read(f"{declared}; SELECT price FROM bid").answers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELCT serial FROM reading",
+        "SELECT serial at kwh FROM reading",
+        "CREATE TABLE t (serial STRING, a INT b INT) USING punctuated_xml OPTIONS (path 'x', path.serial '@s')",
+        "CREATE VIEW v AS SELECT serial a b FROM reading",
+    ],
+)
+def test_a_column_that_is_called_serial_is_no_type(text: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        read(text)
+    assert "SERIAL" not in str(raised.value)
