@@ -10,16 +10,19 @@ import zlib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.main
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from tests.documentation.pages import PAGES, ROOT, first_cells, section
+from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, section
 from xmlstream.cli.commands import app
 from xmlstream.sink.target import SINKS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 site: Any = import_module("tests.documentation.site.__main__")
 
@@ -51,8 +54,62 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
 def test_the_address_of_a_page_is_its_path(built: Path) -> None:
     for page in PAGES:
         assert (built / page).with_suffix(".html").exists()
-    front = (built / "index.html").read_text(encoding="utf-8")
-    assert front == (built / "README.html").read_text(encoding="utf-8")
+
+
+def test_the_landing_page_has_a_picture_a_query_and_three_doors(built: Path) -> None:
+    front = (built / "index.html").read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
+    assert front.count("<img ") == front.count("<pre>") == 1
+    (doors,) = re.findall(r'<ul class="doors.*?</ul>', front, re.DOTALL)
+    assert re.findall(r'href="([^"]+)"', doors) == [
+        f"xmlstream/manual/{name}.html" for name in ("tutorial", "cookbook", "closing")
+    ]
+
+
+def test_the_query_of_the_landing_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    times = ("00:10:00", "00:40:00", "00:39:30", "01:10:00")
+    rows = [f"<reading><at>2026-03-01T{at}</at><kw>{kw}</kw></reading>" for kw, at in enumerate(times)]
+    Path("power.xml").write_text(f"<power>{''.join(rows)}</power>", encoding="utf-8")
+    (query,) = [block.text for block in blocks(f"tests/documentation/site/{site.LANDING}")]
+    hours = xs.from_sql(xs.open_session(engine="duckdb"), query).to_arrow()
+    assert hours.sort_by("hour")["highest"].to_pylist() == [2, 3]
+
+
+def test_copy_buttons_copy_what_is_typed_by_keyboard_too(built: Path, browser: Browser) -> None:
+    """A block of SQL as it is; of a session in a shell its commands, without the prompts and what they print."""
+    page = browser.new_page()
+    page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+    page.goto((built / "index.html").as_uri())
+    page.get_by_role("button", name="Copy").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Copied").wait_for()
+    (query,) = [block.text for block in blocks(f"tests/documentation/site/{site.LANDING}")]
+    assert page.evaluate("copied") == query.rstrip()
+    page.goto((built / "reference" / "commands.html").as_uri())
+    page.locator(".highlight-console").first.get_by_role("button").click()
+    page.wait_for_function("window.copied")
+    assert re.match("xmlstream ", page.evaluate("copied"))
+    page.close()
+
+
+def test_a_page_fits_a_phone_and_has_its_contents_beside_it_on_a_small_screen(built: Path, browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 380, "height": 800})
+    for name in ("index.html", "xmlstream/manual/closing.html", "xmlstream/sql/README.html"):
+        page.goto((built / name).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 380, name
+    assert page.locator(".table-wrapper.scrolls[tabindex='0']").count()
+    assert page.locator(".toc-drawer").is_hidden()
+    page.locator(".toc-header-icon").focus()
+    page.keyboard.press("Enter")
+    page.locator(".toc-drawer").get_by_role("link", name="Windows in time").wait_for()
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.reload()
+    page.evaluate("scrollTo(0, 3000)")
+    box = page.locator(".toc-tree").bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 1200
+    assert 0 <= box["y"] < 800
+    page.close()
 
 
 def test_a_word_of_the_index_leads_to_its_heading(built: Path) -> None:
@@ -142,7 +199,7 @@ def test_a_link_that_leads_nowhere_fails(tmp_path: Path) -> None:
     sources.mkdir()
     broken = ("[gone](sources/GONE.md)", "[gone](#no-heading-here)", "[gone](other.md#no-heading-there)")
     front = ["# A", *broken, "```{toctree}\nother\n```", ""]
-    (sources / "README.md").write_text("\n\n".join(front), encoding="utf-8")
+    (sources / "index.md").write_text("\n\n".join(front), encoding="utf-8")
     (sources / "other.md").write_text("# B\n", encoding="utf-8")
     build = (
         f"from pathlib import Path; from tests.documentation.site.__main__ import html; p = Path({str(tmp_path)!r});"

@@ -3,10 +3,10 @@
     python -m tests.documentation.site [OUT]        by default out/docs
 
 Sphinx gets copies of the pages at their own paths, so that addresses follow the paths and relative links hold. They
-differ from what a forge shows in four points: README.md has the navigation, headings have entries of the index,
-`<picture>` is an image for each of Furo's themes, and a link to a folder leads to its README. Beside the pages come
-`reference/commands`, written from the command line's own help, and for machines `llms.txt` and `llms-full.txt`
-(https://llmstxt.org).
+differ from what a forge shows in three points: headings have entries of the index, `<picture>` is an image for each of
+Furo's themes, and a link to a folder leads to its README. The landing page, `index.md` beside this file, has the
+navigation. Beside the pages come `reference/commands`, written from the command line's own help, and for machines
+`llms.txt` and `llms-full.txt` (https://llmstxt.org).
 
 A warning is an error: a link that leads nowhere, a heading that is gone, a page without a place in the navigation.
 """
@@ -32,6 +32,7 @@ from xmlstream.cli.command_line import in_panels
 from xmlstream.cli.commands import app
 
 HERE = Path(__file__).parent
+LANDING = "index.md"
 COMMANDS = "reference/commands.md"
 REFERENCE = ("reference/python.md", "reference/query.md", "reference/punctuations.md", "reference/testing.md", COMMANDS)
 
@@ -110,22 +111,25 @@ def staged(sources: Path) -> None:
     """Writes the pages for Sphinx, with the pictures and files that they lead to."""
     shutil.rmtree(sources, ignore_errors=True)
     for page in PAGES:
-        written, folder = text(page), (ROOT / page).parent
-        for target in {
-            *(found[1] for found in _LINK.finditer(written)),
-            *re.findall(r'src(?:set)?="([^"]+)"', written),
-        }:
-            path = (folder / target).resolve()
-            if path.is_file() and path.suffix != ".md":
-                _copied(path, sources / path.relative_to(ROOT))
-        _write(sources / page, _PICTURE.sub(_images, _LINK.sub(partial(_to_page, folder), indexed(page, written))))
+        _staged(sources, page, indexed(page, text(page)))
     for path in (HERE / "reference").iterdir():
         _copied(path, sources / "reference" / path.name)
     _write(sources / COMMANDS, "\n".join(commands()))
-    with (sources / "README.md").open("a", encoding="utf-8") as front:
+    _staged(sources, LANDING, (HERE / LANDING).read_text(encoding="utf-8"))
+    with (sources / LANDING).open("a", encoding="utf-8") as front:
         for heading, pages in listed().items():
-            entries = ["Overview <self>" if page == "README.md" else page for page in pages]
+            entries = ["Overview <README>" if page == "README.md" else page for page in pages]
             front.write("\n".join([f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n", *entries, "```\n"]))
+
+
+def _staged(sources: Path, page: str, written: str) -> None:
+    """Writes a page, whose links start at its own place, and what it shows."""
+    folder = (ROOT / page).parent
+    for target in {*(found[1] for found in _LINK.finditer(written)), *re.findall(r'src(?:set)?="([^"]+)"', written)}:
+        path = (folder / target).resolve()
+        if path.is_file() and path.suffix != ".md":
+            _copied(path, sources / path.relative_to(ROOT))
+    _write(sources / page, _PICTURE.sub(_images, _LINK.sub(partial(_to_page, folder), written)))
 
 
 def indexed(page: str, written: str) -> str:
@@ -256,7 +260,6 @@ def built(out: Path) -> int:
         if code := html(sources, out, Path(scratch)):
             return code
         for_machines(out, sources)
-    shutil.copy(out / "README.html", out / "index.html")
     return 0
 
 

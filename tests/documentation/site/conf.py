@@ -20,9 +20,10 @@ copyright = author
 release = version = xmlstream.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-root_doc = "README"
+root_doc = "index"
 source_suffix = {".md": "markdown"}
 
+myst_enable_extensions = ["attrs_block"]
 myst_heading_anchors = 4
 """Headings have the anchors that a forge gives them."""
 
@@ -43,8 +44,10 @@ html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-html_static_path = ["site.css"]
+html_logo = html_favicon = "logo.svg"
+html_static_path = ["site.css", "site.js"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 
 
