@@ -47,8 +47,10 @@ demo: .venv/installed ## run the warehouse query over a million items on both en
 	$(call DEMO_RUN,warehouse,punctuated,spark,Spark)
 	$(call DEMO_RUN,plain,plain,duckdb,in process without punctuations)
 	@for run in 'in process' Spark; do $(BIN)/xmlstream cat "$(DEMO)/$$run" > "$(DEMO)/$$run.xml"; done
-	@head -n 5 "$(DEMO)/Spark.xml"
-	@cmp "$(DEMO)/in process.xml" $(DEMO)/Spark.xml && echo "… the same on both engines: $(DEMO)/Spark.xml"
+	@grep '^<hottest>' $(DEMO)/Spark.xml | sort -t '>' -k 5n | head -n 3
+	@# Within a slice the order of tuples is free.
+	@diff -q <(sort "$(DEMO)/in process.xml") <(sort $(DEMO)/Spark.xml)
+	@echo "… the same on both engines: $(DEMO)/Spark.xml"
 	@$(BIN)/python -m tests.experiments.state_figure $(DEMO)/state.png $(DEMO)/*.jsonl
 
 demo-live: setup ## sensors over MQTT (or HTTP), a receiver, the query that follows them, its table; Ctrl-C ends all
