@@ -173,7 +173,7 @@ def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "generated", "documents"),
     [
-        ("README.md", "example", ["data/sensor1.xml"]),
+        ("xmlstream/manual/warehouse.md", "example", ["data/sensor1.xml"]),
         ("data/auctions/README.md", "generate auctions", ["auctions/auction.xml", "auctions/bid.xml"]),
     ],
 )
