@@ -12,6 +12,7 @@ import json
 import re
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def installs(extra: str) -> str:
         named = (re.split(r";.*extra == ", each) for each in requires(DISTRIBUTION) or ())
         if packages := [f"'{name}'" for name, *of in named if of and of[0].strip("'\"") == extra]:
             return f"pip install {' '.join(packages)}"
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+    return f"pip install '{Path(__file__).resolve().parents[1]}[{extra}]'"  # a checkout on Python's path
 
 
 class StateError(XmlStreamError):

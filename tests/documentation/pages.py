@@ -49,6 +49,15 @@ PAGES = (
 )
 
 
+BUILT = (
+    "operators/in_process/README.md",
+    "xmlstream/README.md",
+    "tests/benchmarks/README.md",
+    ".github/CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
+"""Pages about how it is built, which are read beside a checkout."""
+
 FORGE = (".github/SECURITY.md", ".github/pull_request_template.md")
 """What GitHub alone shows."""
 

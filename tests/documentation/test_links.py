@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import FORGE, PACKAGES, PAGES, ROOT, prose, text
+from tests.documentation.pages import BUILT, FORGE, PACKAGES, PAGES, ROOT, prose, text
+from xmlstream.punct_ns.errors import DISTRIBUTION
 
 
 @pytest.mark.parametrize("page", [*PAGES, *FORGE])
@@ -36,6 +37,29 @@ def test_every_file_that_it_names_is_there(page: str) -> None:
     folder = "|".join((*PACKAGES, "data", "tests", r"\.ci", r"\.github"))
     for name in re.findall(rf"`((?:{folder})(?:/[\w.]+)+/?)`", prose(page)):
         assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES} - {*BUILT}))
+def test_what_a_user_reads_needs_no_checkout(page: str) -> None:
+    """Only the top of the README, which says how to install, is about one."""
+    read = _without_installing(text(page)) if page == "README.md" else text(page)
+    needs = r"(?:`|^\$ )make [a-z].*|python -m tests.*|`(?:tests|\.ci)[/.].*"
+    assert re.findall(needs, read, re.MULTILINE) == []
+
+
+def test_one_place_says_how_to_install() -> None:
+    """What names the project to pip is not true before it is on PyPI, so a release has one paragraph to change."""
+    code = [file.relative_to(ROOT).as_posix() for name in PACKAGES for file in (ROOT / name).rglob("*.py")]
+    site = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "documentation" / "site").rglob("*.md")]
+    for page in {*PAGES, *FORGE, *code, *site} - {".github/CONTRIBUTING.md", "CHANGELOG.md"}:
+        read = _without_installing(text(page)) if page == "README.md" else text(page)
+        assert not re.findall(rf"pip install .*{DISTRIBUTION}|{DISTRIBUTION}\[.*", read), page
+    installing = text("README.md").partition("\n## ")[0]
+    assert "Nothing is on PyPI yet" not in installing or DISTRIBUTION not in installing
+
+
+def _without_installing(readme: str) -> str:
+    return "".join(readme.partition("\n## ")[1:])
 
 
 def _anchors(page: Path) -> set[str]:

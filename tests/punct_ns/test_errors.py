@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import pickle
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from xmlstream.punct_ns.errors import (
     UngrammaticalStream,
     UsageError,
     XmlStreamError,
+    installs,
 )
 
 
@@ -32,6 +36,17 @@ def test_malformed_input_knows_its_place() -> None:
     assert str(error) == "'x' is not a valid INT\n  bids.xml, line 12, column 3, item at position 400"
     assert pickle.loads(pickle.dumps(error)).line == 12
     assert isinstance(error, InputError)
+
+
+def test_a_checkout_on_the_path_of_python_is_what_pip_can_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def requires(name: str) -> list[str]:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("xmlstream.punct_ns.errors.requires", requires)
+    place, _, extra = installs("monitor").removeprefix("pip install '").partition("[")
+    assert extra == "monitor]'"
+    project = tomllib.loads((Path(place) / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "monitor" in project["optional-dependencies"]
 
 
 def test_a_notation_error_is_a_value_error() -> None:

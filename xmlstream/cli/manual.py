@@ -6,7 +6,6 @@ into `share/xmlstream` of the environment.
 
 from __future__ import annotations
 
-import difflib
 import html
 import os
 import re
@@ -15,7 +14,7 @@ import sys
 import textwrap
 from contextlib import suppress
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, distribution, metadata
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -131,6 +130,7 @@ _LINES = {
 }
 """A line on the contents of each topic, in the order of the list."""
 
+_PICTURE = re.compile(r"<picture>.*?alt=\"([^\"]*)\".*?</picture>|!\[([^\]]*)\]\([^)]*\)", re.DOTALL)
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])+)\]\((?!\w+:)([^)#\s]*)(?:#[^)\s]*)?\)")
 
 
@@ -166,7 +166,7 @@ def pages() -> list[Page]:
 
 
 def printed(page: Page) -> str:
-    """The page for a terminal: what a link leads to is the command that prints it."""
+    """The page for a terminal: a link leads to the command that prints the page, and a picture is its description."""
     topics = {each.file.resolve(): each.topic for each in pages()}
 
     def command(link: re.Match[str]) -> str:
@@ -175,7 +175,7 @@ def printed(page: Page) -> str:
             return link[1]
         return f"{link[1]} (`xmlstream manual {topic}`)"
 
-    return _LINK.sub(command, page.text)
+    return _LINK.sub(command, _PICTURE.sub(r"(Picture: \1\2)", page.text))
 
 
 def _topic(path: str) -> str:
@@ -196,7 +196,7 @@ def page_of_topic(topic: str) -> Page:
     known = {page.topic: page for page in pages()}
     wanted = topic.lower().replace("-", "_")
     if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=1)
+        near = get_close_matches(wanted, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"the manual has no page {topic}", hint=hint)
     return known[wanted]
@@ -213,9 +213,8 @@ def contents() -> str:
         )
         for each in found
     ]
-    with suppress(PackageNotFoundError):
-        urls = dict(url.split(", ", 1) for url in metadata(DISTRIBUTION).get_all("Project-URL") or ())
-        lines += ["", f"The same with a search: {urls['Documentation']}"] if "Documentation" in urls else []
+    site = re.search(rf"https://{DISTRIBUTION}[^)\s]*", found[0].text)  # the README names it once it is up
+    lines += ["", f"The same with a search: {site[0]}"] if site else []
     return "\n".join(["xmlstream manual TOPIC shows a page:", "", *lines])
 
 

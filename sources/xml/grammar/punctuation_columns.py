@@ -32,7 +32,7 @@ from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 
 pc: Any = pyarrow.compute
 
-_FROM_THE_START = r'^\(,[^"\[\](){},]+[\])]$'
+_FROM_THE_START = r'^[(\[],[^"\[\](){},]+[\])]$'
 
 PREFIX_LIMIT = 1 << 61
 """An integer greater than all ends of ranges from the start."""

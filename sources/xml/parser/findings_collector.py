@@ -6,6 +6,7 @@ read a part of its documents again, for a sample of element paths.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -264,4 +265,4 @@ def _kinds(texts: Any) -> npt.NDArray[np.int8]:
 
 
 def _kind(text: str) -> int:
-    return _WILDCARD if text == "*" else _PREFIX if text.startswith("(,") else _PATTERN
+    return _WILDCARD if text == "*" else _PREFIX if re.match(r"\s*[(\[]\s*,", text) else _PATTERN

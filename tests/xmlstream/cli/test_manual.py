@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,16 @@ def test_what_a_printed_page_leads_to_is_a_topic(page: manual.Page) -> None:
     for topic in re.findall(r"`xmlstream manual ([a-z]\w+)`", printed):
         assert manual.page_of_topic(topic).topic == topic
     assert "(`xmlstream manual " in printed or not re.search(r"\]\([^)]*\.md", page.text)
+    assert not re.search(r"!\[|<picture|\.(?:png|svg)\)", printed)
+    fenced = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    assert fenced.findall(printed) == fenced.findall(page.text)
+
+
+def test_the_site_is_named_once_the_readme_names_it(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tomllib.loads(text("pyproject.toml"))["project"]["urls"]["Documentation"]
+    assert (site in say()[1]) == (site in text("README.md"))
+    monkeypatch.setattr(manual.Page, "text", f"[The same pages]({site})")
+    assert say()[1].endswith(f"The same with a search: {site}\n")
 
 
 @pytest.mark.parametrize(

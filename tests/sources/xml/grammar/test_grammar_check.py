@@ -46,6 +46,13 @@ def test_what_follows_in_another_document_is_bound_too(tmp_path: Path) -> None:
     assert check_grammar(source(tmp_path / "b.xml", "h INT", "t")).violation is None
 
 
+@pytest.mark.parametrize("text", ["(,5]", "[,5]", "[, 5]", " ( ,6)"])
+def test_all_up_to_a_value_is_a_prefix_however_it_is_written(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_text(f"<s xmlns:p='{PUNCT_NS}'><t><h>1</h></t><p:t><h>{text}</h></p:t></s>")
+    assert check_grammar(source(path, "h INT", "t")).findings.said == {"h prefix": 1}
+
+
 def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_text("<s>\n<t><h>1</h></t>\n<t><h>one</h></t></s>")
