@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -74,6 +75,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if _is(item, "spark"):
                 item.add_marker(no_java)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """By night a test is at fault for what it leaves open to the collector of garbage."""
+    if AT_NIGHT:
+        gc.collect()
 
 
 def _is_left_to_nights(item: pytest.Item, seen: Counter[str]) -> bool:

@@ -170,11 +170,8 @@ def _trimmed(sql: str) -> str:
 
 def _invalid(part: Part, to: Type) -> str:
     """DuckDB SQL that raises Spark's error, with the text."""
-    value = f"left({part.sql}, 80)"
-    before, after = error(
-        "CAST_INVALID_INPUT", f"The value ''TEXT'' cannot be cast to {to.name} because it is malformed."
-    ).split("TEXT")
-    return f"{before}' || {value} || '{after}"
+    value = f"'' || left({part.sql}, 80) || ''"
+    return error("CAST_INVALID_INPUT", f"The value '{value}' cannot be cast to {to.name} because it is malformed.")
 
 
 def _read(part: Part, to: Type, pattern: str, sql: str) -> Part:

@@ -52,7 +52,10 @@ _ELSEWHERE = {
         "leave it out: each result is emitted once, as soon as it is final; xmlstream so-far, in Python"
         " handle.so_far(), shows what the open ones would give",
     ),
-    ("EMIT",): ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
+    **dict.fromkeys(
+        [("EMIT", after) for after in ("AFTER", "FINAL", "ON", "WITH", "WITHOUT")],
+        ("EMIT is not supported", "leave it out: each result is emitted once, as soon as it is final"),
+    ),
     ("WATERMARK", "FOR"): (
         "WATERMARK FOR is not supported",
         "write it in the table's OPTIONS: punctuate 'order of ts, slack 5s'",
@@ -64,7 +67,10 @@ _ELSEWHERE = {
     ("SELECT", "TOP"): ("TOP is not supported", "write SELECT … ORDER BY … LIMIT 3"),
     ("PRIMARY", "KEY"): ("PRIMARY KEY is not supported", _UNIQUE),
     ("UNIQUE", "("): ("UNIQUE is not supported", _UNIQUE),
-    ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
+    **{
+        (kind,): (f"{kind} is not supported", "write BIGINT: a column has the value that the element has")
+        for kind in ("SERIAL", "BIGSERIAL")
+    },
     ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
     (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
     ("#",): ("# is not expected here", "a comment begins with --"),
@@ -121,14 +127,10 @@ def _elsewhere(tokens: Sequence[Token], index: int) -> Guess | None:
                 return what, tokens[0].start, hint
     for at in range(min(index + 1, len(words) - 1), -1, -1):
         for form, (what, hint) in _ELSEWHERE.items():
-            if tuple(words[at : at + len(form)]) == form and (form != ("SERIAL",) or _is_type(words, at)):
+            # Before the place where parsing stops, one word may be a name.
+            if tuple(words[at : at + len(form)]) == form and (len(form) > 1 or at == index):
                 return what, tokens[at + len(form) - 1 if form[0] == "SELECT" else at].start, hint
     return None
-
-
-def _is_type(words: Sequence[str], at: int) -> bool:
-    """Whether the word is a column's type: in CREATE TABLE, behind a name."""
-    return list(words[:2]) == ["CREATE", "TABLE"] and (not words[at - 1] or words[at - 1].isidentifier())
 
 
 def _window(tokens: Sequence[Token], index: int) -> Guess | None:
