@@ -328,8 +328,22 @@ def _counted(column: Any) -> Any:
 
 
 def failing(sql: str) -> str:
-    """The text with its errors raised by casts, since TRY takes no `error`."""
-    return re.sub(r"error\(('(?:[^']|'')*')\)", r'CAST(CAST((\1 || id) AS INTEGER) AS "NULL")', sql)
+    """The text with its errors raised by casts, since TRY takes no `error`.
+
+    >>> print(failing("IF(a, error('n)o'), error(left(b, 8)))"))
+    IF(a, CAST(CAST(('n)o' || id) AS INTEGER) AS "NULL"), CAST(CAST((left(b, 8) || id) AS INTEGER) AS "NULL"))
+    """
+    found = re.search(r"\berror\(", sql)
+    if found is None:
+        return sql
+    depth, end = 1, found.end()
+    for token in re.finditer(r"'(?:[^']|'')*'|[()]", sql[found.end() :]):
+        depth += (token[0] == "(") - (token[0] == ")")
+        if depth == 0:
+            end = found.end() + token.start()
+            break
+    message = failing(sql[found.end() : end])
+    return f'{sql[: found.start()]}CAST(CAST(({message} || id) AS INTEGER) AS "NULL"){failing(sql[end + 1 :])}'
 
 
 def bare(name: str) -> str:

@@ -80,10 +80,8 @@ def _text_for(given: object) -> str:
         case list() | tuple() | set():
             return f"pass each as an argument of its own: {', '.join(map(repr, given))}"
         case dict():
-            items = (
-                (name, what) for name, whats in given.items() for what in ([whats] if isinstance(whats, str) else whats)
-            )
-            return ", ".join(f'"{what}({name}) AS {what}_{name}"' for name, what in items)
+            pairs = ((name, [what] if isinstance(what, str) else what) for name, what in given.items())
+            return ", ".join(f'"{what}({name}) AS {what}_{name}"' for name, whats in pairs for what in whats)
         case int() | float():
             return f'write it as text, "{str(given).lower() if isinstance(given, bool) else given}"'
         case _ if callable(given):

@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import Keyword, called, require_session, require_sql, takes
@@ -227,9 +227,7 @@ def _path(spark: Session, path: object) -> str:
     """
     require_session(spark)
     if not isinstance(path, str | Path):
-        several = (
-            '"in/*.xml" is one path, with documents="merge" if each closes for itself; or read each, and a.union_all(b)'
-        )
+        several = 'write "in/*.xml", with documents="merge" if each closes for itself; or read each, and a.union_all(b)'
         hint = several if isinstance(path, Sequence) else 'for example xs.read(session, "in/*.xml", …)'
         raise UsageError(f"{called(path)} is not a path", hint=hint)
     return str(path)
@@ -244,8 +242,7 @@ def _frames_session(frame: Any) -> SparkSession:
     if not hasattr(frame, "sparkSession"):
         hint = "spark.createDataFrame(frame) makes one; without Spark, write a file: CREATE TABLE t (…) USING csv"
         raise UsageError(f"{called(frame)} is not a DataFrame of Spark's", hint=hint)
-    session: SparkSession = frame.sparkSession
-    return session
+    return cast("SparkSession", frame.sparkSession)
 
 
 def _name_of(path: str | Path) -> str:

@@ -143,12 +143,8 @@ _OF_SPARK = {
 
 def called(value: object) -> str:
     """How messages name an argument: a DataFrame, not its rows."""
-    kind = type(value)
-    return (
-        repr(value)
-        if isinstance(value, str | int | type(None))
-        else f"a {kind.__name__} of {kind.__module__.partition('.')[0]}"
-    )
+    kind, is_short = type(value), isinstance(value, str | int | type(None))
+    return repr(value) if is_short else f"a {kind.__name__} of {kind.__module__.partition('.')[0]}"
 
 
 def require_session(session: Any) -> None:

@@ -81,8 +81,7 @@ def monitor(
     ] = None,
 ) -> None:
     """Serve the page of a run from its checkpoint, until interrupted; without --operate it never writes."""
-    from xmlstream.monitor.monitor import Monitor
-    from xmlstream.monitor.recorded import keep_reading, recorded_view
+    from xmlstream.monitor.monitor import Monitor, keep_reading, recorded_view
     from xmlstream.runtime.remote_checkpoint import readable
     from xmlstream.runtime.settings import Settings
 

@@ -134,6 +134,7 @@ class ClosedMap:
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
         self._last_sent: dict[str, SliceTime] = {}
+        self._pauses: dict[str, float] = {}
         self._on_disk: dict[str, ClosedOnDisk] = {}
         self._unfetched = set[str]()
 
@@ -161,8 +162,9 @@ class ClosedMap:
                 for sender in (name, *(rule for rule, source in self._rules.items() if source == name)):
                     if entries := record.state(sender).sets.get("added"):
                         self._unread.append((name, entries))
-                if last := last_sent(record, name, self._rules):
-                    self._last_sent[name] = last
+                if last := self._sent_in(record, name):
+                    pause = (last.time - self._last_sent.get(name, last).time).total_seconds()
+                    self._last_sent[name], self._pauses[name] = last, max(self._pauses.get(name, 0.0), pause)
                 if state is not None:
                     self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.kept)
                     if restored and found.rows:
@@ -215,6 +217,19 @@ class ClosedMap:
                     holds = None if lifespan is None else str(lifespan)
                     found.append(Closer(name, closed, str(missing), holds))
         return found
+
+    def _sent_in(self, record: Commit, source: str) -> SliceTime | None:
+        """When a source, or a rule that punctuates it, last sent a punctuation, as far as a commit record has it."""
+        senders = {rule for rule, punctuated in self._rules.items() if punctuated == source}
+        if any(one.name in senders and one.punctuations_out for one in record.report.operators):
+            return SliceTime.of(record)
+        activity = record.last_activity.get(source)
+        return SliceTime(*activity.last_sent) if activity is not None and activity.last_sent else None
+
+    def last_sent(self, source: str) -> tuple[datetime | None, float]:
+        """When a source, or its rule, last sent a punctuation, and the longest pause between two, in seconds."""
+        last = self._last_sent.get(source)
+        return (last.time if last else None), self._pauses.get(source, 0.0)
 
     def so_far(self, source: str) -> list[str]:
         """What a source and its rules have closed so far: by attribute, and the first punctuations on several."""
@@ -294,15 +309,6 @@ def punctuated_sources(root: Node) -> dict[str, str]:
             below = name_of[node.inputs[0]]
             found[name_of[node]] = found.get(below, below)
     return found
-
-
-def last_sent(record: Commit, source: str, rules: Mapping[str, str]) -> SliceTime | None:
-    """When a source, or a rule that punctuates it, last sent a punctuation, as far as a commit record has it."""
-    senders = {rule for rule, punctuated in rules.items() if punctuated == source}
-    if any(one.name in senders and one.punctuations_out for one in record.report.operators):
-        return SliceTime.of(record)
-    activity = record.last_activity.get(source)
-    return SliceTime(*activity.last_sent) if activity is not None and activity.last_sent else None
 
 
 def _possible(
@@ -460,12 +466,10 @@ def _between(low: Cut, high: Cut, domain: Domain) -> str:
     first = None if low == domain.bottom and not has_ends else domain.bound(low, above=True)
     last = None if high == domain.top and not has_ends else domain.bound(high, above=False)
     if first is None:
-        if last is None:
-            return "all"
-        closed = f"{'≤' if last[1] else '<'} {domain.write(last[0])}"
-        # A moment before a whole second reads better as the second: `< 22:00:00`, not `≤ 21:59:59.999999`.
-        below = f"< {domain.write(domain.bound(high, above=True)[0])}" if last[1] else closed
-        return min(closed, below, key=len)
+        # The shorter of two texts: `< 22:00:00`, not `≤ 21:59:59.999999`.
+        ends = [] if last is None else [f"{'≤' if last[1] else '<'} {domain.write(last[0])}"]
+        ends += [f"< {domain.write(domain.bound(high, above=True)[0])}"] if last is not None and last[1] else []
+        return min(ends, key=len, default="all")
     if last is None:
         return f"{'≥' if first[1] else '>'} {domain.write(first[0])}"
     if first == last:

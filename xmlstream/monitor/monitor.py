@@ -1,8 +1,11 @@
-"""The monitor of a run: a web server in a thread of the driver that does not slow the query.
+"""The monitor of a run: a web server in a thread of the driver that does not slow the query, or beside a checkpoint.
 
 The query's thread only hands over the record of each commit. All else, such as parsing punctuations, happens in the
 server's thread, and only while a reader is connected. The address is `PORT`, `HOST:PORT` or `[::1]:PORT`; port 0 takes
 a free port.
+
+Of a run that has ended, was killed, or runs in another process, the view is read from the checkpoint. This writes
+nothing and takes no lock; while the query runs, its records come and go: what cannot be read now is read later.
 """
 
 from __future__ import annotations
@@ -13,11 +16,20 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.diagnosis.inspection import plan_of
 from xmlstream.monitor.run_view import RunView
-from xmlstream.punct_ns.errors import UsageError, not_installed, reason
-from xmlstream.runtime.commit_log import Commit
+from xmlstream.operators.storage.locks import is_locked
+from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, store_at, unseal
+from xmlstream.punct_ns.errors import StateError, UsageError, not_installed, reason
+from xmlstream.runtime.checkpoint import ENDED, LETTERS
+from xmlstream.runtime.commit_log import Commit, CommitLog
+from xmlstream.runtime.metrics import read_metrics
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched
 
 LOOPBACK = "127.0.0.1"
@@ -160,3 +172,67 @@ class Monitor:
 def _name(host: str) -> str:
     """The host name for other machines if the server listens on all addresses."""
     return socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - only compared
+
+
+LOOK_EVERY_SECONDS = 0.5
+"""Time between two checks for new commits."""
+
+
+def recorded_view(checkpoint: LocalPlace, metrics: Path | str | None = None) -> RunView:
+    """Reads the view of a run from its checkpoint, and earlier slices from its metrics file.
+
+    Raises:
+        StateError: There is no checkpoint, it has no plan, or it is damaged.
+        UsageError: The metrics file cannot be read.
+    """
+    root, store = plan_of(checkpoint), folder_at(checkpoint)
+    records = CommitLog(store.below("commits")).records()
+    is_closed = bool(records and records[-1].report.closed)
+    view = RunView()
+    view.begun(Watched(root, not is_closed, store, _dead_letters(store), store.root.resolve().name))
+    first = records[0].slice if records else 0
+    for report in read_metrics(metrics) if metrics is not None else ():
+        if report.slice < first:
+            view.measured(report)
+    for i, record in enumerate(records):
+        view.committed(record, restored=i == 0)
+    view.recorded(**_end(checkpoint, view))
+    return view
+
+
+def _end(checkpoint: LocalPlace, view: RunView) -> dict[str, str]:
+    """How and when the last run has ended; empty if one goes on in another process."""
+    with suppress(StateError):  # there is no note, or it is being written
+        return unseal(folder_at(checkpoint), ENDED)
+    if is_locked(folder_at(checkpoint).root):
+        return {}
+    return {"how": "closed" if view.totals.last.closed else "died", "time": view.totals.time}
+
+
+def keep_reading(
+    checkpoint: LocalPlace, view: RunView, until: threading.Event, refresh: Callable[[], None] = lambda: None
+) -> None:
+    """Passes new commits to the view until the query's input has ended or `until` is set.
+
+    `refresh` brings the checkpoint up to date if it is a copy.
+    """
+    log, last = (CommitLog(folder_at(checkpoint).below("commits")), view.totals.last.slice)
+    while not view.totals.last.closed and not until.wait(LOOK_EVERY_SECONDS):
+        try:
+            refresh()
+            records = log.records()
+        except (StateError, OSError):
+            continue
+        for record in records:
+            if record.slice > last:
+                last = record.slice
+                view.committed(record)
+        view.recorded(**_end(checkpoint, view))
+    view.recorded(**_end(checkpoint, view))
+
+
+def _dead_letters(checkpoint: Folder) -> Store:
+    """Place of the dead letters: below the first output with documents, else in the checkpoint."""
+    outputs = [output.output for output in QueryRecord.of(checkpoint).outputs]
+    home = next((output for output in outputs if output != "-"), checkpoint.address())
+    return store_at(home).below(LETTERS)

@@ -24,13 +24,12 @@ from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
 from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
-from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, Closer, last_sent, punctuated_sources
+from xmlstream.monitor.closed_map import Axis, ClosedMap, Closer
+from xmlstream.monitor.lateness import LastingCause, Lateness
 from xmlstream.operators.expressions.constant_evaluation import evaluated
-from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
-from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
@@ -103,9 +102,6 @@ AT_ONCE_SECONDS = 0.05
 CLOSED_PAUSES = 9
 """Pause between updates of the closed map, as a multiple of the last update's time: the query needs the processor."""
 
-WAITING_EVERY_SECONDS = 2.0
-"""Shortest time between two inspections of what the query waits for."""
-
 SO_FAR_EVERY_SECONDS, SO_FAR_PAUSES = 5.0, 19
 """Shortest time between two computations of the answers so far, also as a multiple of the last one's time."""
 
@@ -118,30 +114,8 @@ MOST_KEPT = 500_000
 MOST_UNREAD = 20_000
 """Recorded punctuations up to which parsing waits for a reader."""
 
-LAGS_AFTER_SECONDS = 10.0
-"""Silence of an input after which the query waits for it, if other inputs have closed what it has not."""
-
-SILENT_AFTER_SECONDS, SILENT_PAUSES = 60.0, 3.0
-"""Silence of any other input after which the query waits for it: this time, and this multiple of its longest pause."""
-
 LETTERS = 50
 """Number of dead letters that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastingCause(Cause):
-    """A cause, with what its source `lacks`, whether it is `behind`, and when it `last_sent` a punctuation.
-
-    `input` is the source; if a rule punctuates it, `next` is the tuple with which the next answer comes, in words, and
-    `closed` what the rule has closed so far.
-    """
-
-    input: str = ""
-    closed: tuple[str, ...] = ()
-    next: str = ""
-    lacks: tuple[str, ...] = ()
-    behind: bool = False
-    last_sent: datetime | None = None
 
 
 class RunView:
@@ -165,19 +139,15 @@ class RunView:
         self.state, self.how = "starting", ""
         self._what, self._at = "", ""
         self._is_recorded = False
-        self._pauses: dict[str, float] = {}
-        self._last_sent: dict[str, datetime] = {}
         self._last_out: dict[str, str] = {}
         self._run: Watched | None = None
         self._closed: ClosedMap | None = None
-        self._rules: dict[str, str] = {}
+        self._lateness: Lateness | None = None
         self._is_stale = False
         self._next = self._took = 0.0
         self._axes: list[Axis] = []
         self._making = threading.Lock()
         self._reading = threading.Lock()
-        self._inspecting = threading.Lock()
-        self._inspected: tuple[float, WaitingReport | str] = (-math.inf, "")
         self._computing = threading.Lock()
         self._so_far: tuple[int, float, Mapping[str, object]] = (-1, -math.inf, {"results": []})
         self.is_operated = False
@@ -187,7 +157,8 @@ class RunView:
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
-        self._closed, self._rules = ClosedMap.of(run.root), punctuated_sources(run.root)
+        self._closed = ClosedMap.of(run.root)
+        self._lateness = Lateness(run, self._closed)
         self._axes = self._closed.compared()
         self.state = "running"
         self._add_state()
@@ -322,64 +293,20 @@ class RunView:
         how the run `stands` (`tone`, `text`, and the `time` with its preposition `word`); and the `results`, each with
         its `tuples_out`, the time `last_out`, and the sources that it `waits` for.
         """
-        report = self._inspection()
-        lacks: dict[str, list[AxisRow]] = {}
-        for row in (row for axis in self.closed() for row in axis.rows if row.lacks):
-            lacks.setdefault(row.input, []).append(row)
-        causes = () if isinstance(report, str) else report.causes
-        found = [self._cause(cause, lacks.get(cause.source, [])) for cause in causes]
+        report: WaitingReport | str = ""
+        found: list[LastingCause] = []
+        sources: list[dict[str, object]] = []
+        if self._lateness is not None:
+            report = self._lateness.report(self._functions)
+            if not isinstance(report, str):
+                found = self._lateness.causes(report, self.closed(), over=self.how != "")
+            sources = list(self._lateness.sources(found))
         behind = [cause for cause in found if cause.behind]
         known = {"waits": [], "what": report} if isinstance(report, str) else report.json()
         known |= {"causes": [cause.json() for cause in found], "stands": self._stands(behind)}
         known |= {"operated": self.is_operated and self.how != "closed", "declared": self._all_declared()}
         late = any(one["kind"] == "silent" for one in self.totals.last.findings)
-        return {**known, "results": list(self._results(behind)), "late": late, "sources": list(self._sources(found))}
-
-    def _sources(self, found: Sequence[LastingCause]) -> Iterator[dict[str, object]]:
-        """For each source that rules punctuate: the `rules`, what is `closed` so far, and what brings the `next`."""
-        if self._run is None or self._closed is None:
-            return
-        for source in dict.fromkeys(self._rules.values()):
-            texts = [str(one.rule) for name, one in self._rule_of.items() if self._rules[name] == source]
-            next_ = [cause.next for cause in found if cause.input == source and cause.next]
-            sent = self._last_sent.get(source)
-            yield {"name": source, "rules": texts, "closed": self._closed.so_far(source), "next": next_[:1],
-                   "last_sent": sent.isoformat() if sent else None}  # fmt: skip
-
-    @cached_property
-    def _rule_of(self) -> dict[str, Punctuate]:
-        """The operators that punctuate sources, by name."""
-        by_name = {name: node.operator for node, name in names(self._run.root).items()} if self._run else {}
-        return {name: one for name, one in by_name.items() if isinstance(one, Punctuate)}
-
-    def _next_tuple(self, cause: Cause) -> str:
-        """The tuple with which a rule sends what the oldest rows lack, in words; empty if it is not known."""
-        if cause.source not in self._rule_of or self._run is None:
-            return ""
-        node = next(node for node, name in names(self._run.root).items() if name == cause.source)
-        rule = self._rule_of[cause.source].rule
-        every = [one for text in cause.missing if (one := rule.awaited(Punctuation.parse(text, node.schema)))]
-        if not every:
-            return ""
-        attribute, value = min(every, key=lambda one: one[1])
-        shown = node.schema.attribute(attribute).domain.write(value)
-        return f"the first tuple of {self._rules[cause.source]} with {attribute} from {shown} on"
-
-    def _cause(self, cause: Cause, lacks: Sequence[AxisRow]) -> LastingCause:
-        """A cause, with whether its source is behind: what else the query needs is there, or the source is silent."""
-        source = self._rules.get(cause.source, cause.source)
-        sent = self._last_sent.get(source)
-        at = sent or (cause.since and cause.since.time)
-        silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
-        usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * self._pauses.get(cause.source, 0.0))
-        # A rule sends with the next tuple that comes, or the next moment: a quiet feed is not late.
-        behind = (
-            not self.how and cause.rule is None and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
-        )
-        missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
-        texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
-        more = {"input": source, "next": self._next_tuple(cause)}
-        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent, **more)
+        return {**known, "results": list(self._results(behind)), "late": late, "sources": sources}
 
     def _stands(self, behind: Sequence[Cause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""
@@ -437,18 +364,6 @@ class RunView:
                 is_alone = [other for other in keeping if of[other] == of[name]] == [name]
                 made[name] = ", ".join(of[name]) + ("" if is_alone else f" {node.label}")
         return made
-
-    def _inspection(self) -> WaitingReport | str:
-        """The last report of what the query waits for, or why there is none."""
-        with self._inspecting:
-            if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
-                report: WaitingReport | str
-                try:
-                    report = inspect(self._run.checkpoint, functions=self._functions)
-                except (XmlStreamError, OSError) as error:
-                    report = what_of(error)
-                self._inspected = (time.monotonic(), report)
-            return self._inspected[1]
 
     def so_far(self) -> Mapping[str, object]:
         """The answers so far of each `result`: their `slice`, `origin`, `columns`, first `rows`, and how many `more`.
@@ -518,12 +433,6 @@ class RunView:
             if self._closed.unread > MOST_UNREAD and not self._reading.locked():
                 threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
-        for name in dict.fromkeys((*record.last_activity, *self._rules.values())):
-            last = last_sent(record, name, self._rules)
-            if last is not None and (at := last.time) != (before := self._last_sent.get(name)):
-                if before is not None:
-                    self._pauses[name] = max(self._pauses.get(name, 0.0), (at - before).total_seconds())
-                self._last_sent[name] = at
         self._add_report(record.report, record.time.isoformat())
 
     def _add_report(self, report: SliceReport, time: str) -> None:

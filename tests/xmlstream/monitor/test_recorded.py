@@ -16,7 +16,7 @@ from tests.harness.sealed_files import seal
 from tests.xmlstream.monitor.test_closed_map import lacking
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
-from xmlstream.monitor.recorded import keep_reading, recorded_view
+from xmlstream.monitor.monitor import keep_reading, recorded_view
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.punct_ns.errors import StateError, UsageError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import xmlstream as xs
-from xmlstream.monitor.recorded import recorded_view
+from xmlstream.monitor.monitor import recorded_view
 
 FEED = "".join(
     f"<r><id>{n}</id><sid>S{n % 2}</sid><n>2</n><at>2026-11-27T{n // 2:02}:{n % 2 * 30:02}:00Z</at></r>"

@@ -22,8 +22,8 @@ import xmlstream as xs
 from tests.xmlstream.monitor.test_page import seen, wait_for
 from tests.xmlstream.monitor.test_watched_run import asked, until
 from xmlstream.diagnosis import so_far
-from xmlstream.monitor import run_view
-from xmlstream.monitor.recorded import recorded_view
+from xmlstream.monitor import lateness, run_view
+from xmlstream.monitor.monitor import recorded_view
 from xmlstream.operators.storage.locks import DirectoryLocks, is_locked
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
@@ -108,8 +108,8 @@ def shown(path: Path) -> tuple[str, str, str, str]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page waits no time before it shows that an input is behind, and looks at each commit."""
-    monkeypatch.setattr(run_view, "LAGS_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr(run_view, "WAITING_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(lateness, "LAGS_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(lateness, "WAITING_EVERY_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -155,9 +155,9 @@ def test_rows_that_wait_for_the_next_punctuation_of_all_inputs_are_no_reason_to_
         assert not any(cause["behind"] for cause in waiting["causes"])
         assert waiting["stands"]["text"] == "running"
         # Until the inputs are silent for much longer than they have ever been.
-        monkeypatch.setattr(run_view, "SILENT_AFTER_SECONDS", 0.0)
+        monkeypatch.setattr(lateness, "SILENT_AFTER_SECONDS", 0.0)
         assert asks("waiting.json")["stands"]["text"].startswith("waits for ")
-        monkeypatch.setattr(run_view, "SILENT_PAUSES", 1e9)
+        monkeypatch.setattr(lateness, "SILENT_PAUSES", 1e9)
         inputs.send(3, 3, *INPUTS)
         # The first slice may have read some of the documents only.
         until(lambda: asks("healthz")["slices"] > 1 and asks("waiting.json")["causes"] == [])

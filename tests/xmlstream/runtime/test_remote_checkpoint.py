@@ -498,7 +498,7 @@ def test_dead_letters_without_an_output_directory_go_to_the_store(
 def test_what_reads_a_checkpoint_reads_one_in_a_store(
     in_process: InProcessSession, sensors: Path, url: str, tmp_path: Path
 ) -> None:
-    from xmlstream.monitor.recorded import recorded_view
+    from xmlstream.monitor.monitor import recorded_view
 
     seen: list[Any] = []
 

@@ -17,7 +17,7 @@ import pytest
 
 import xmlstream as xs
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.monitor.recorded import recorded_view
+from xmlstream.monitor.monitor import recorded_view
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.object_urls import joined, with_options
 from xmlstream.operators.storage.objects import ObjectStore

@@ -7,7 +7,7 @@ The first guess that is not None counts.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -46,7 +46,7 @@ _CREATED = {
 
 _UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
 
-_ELSEWHERE = {
+_ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("EMIT", "CHANGES"): (
         "EMIT CHANGES is not supported",
         "leave it out: each result is emitted once, as soon as it is final; xmlstream so-far, in Python"
@@ -67,10 +67,7 @@ _ELSEWHERE = {
     ("SELECT", "TOP"): ("TOP is not supported", "write SELECT … ORDER BY … LIMIT 3"),
     ("PRIMARY", "KEY"): ("PRIMARY KEY is not supported", _UNIQUE),
     ("UNIQUE", "("): ("UNIQUE is not supported", _UNIQUE),
-    **{
-        (kind,): (f"{kind} is not supported", "write BIGINT: a column has the value that the element has")
-        for kind in ("SERIAL", "BIGSERIAL")
-    },
+    ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
     ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
     (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
     ("#",): ("# is not expected here", "a comment begins with --"),
