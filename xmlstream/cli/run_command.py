@@ -117,13 +117,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         ),
     ] = None,
     engine: Annotated[
-        str,
+        str | None,
         option(
             "NAME",
-            "What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
+            "What computes: spark, the default where it is installed; or duckdb, in this process and without Java, what"
+            " is proven to be equal.",
             group=_ENGINE,
         ),
-    ] = "spark",
+    ] = None,
     master: Annotated[
         str | None, option("URL", "Spark's master; by default all cores of this machine.", group=_ENGINE)
     ] = None,
@@ -177,6 +178,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
     from xmlstream.runtime.alerts import Alerts
+    from xmlstream.session.engines import chosen_engine
     from xmlstream.session.spark_errors import first_cause
     from xmlstream.sql import script as scripts
 
@@ -217,7 +219,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "conf": configuration,
                 "verbose": verbose,
                 "keep_java_quiet": not traceback,
-                "engine": engine,
+                "engine": chosen_engine(engine, master),
             },
             as_written=as_written,
             continues=continues,
