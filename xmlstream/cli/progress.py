@@ -22,13 +22,14 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
+from xmlstream.runtime.likely_mistakes import MISREAD
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
 
 NOTICED_EVERY_SECONDS = 30.0
-"""How often new findings are printed."""
+"""How often new findings are printed; at first more often, those that a source is misread."""
 
 _IMPORTED = time.monotonic()
 
@@ -57,16 +58,20 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
     done = threading.Event()
     printed: dict[Hashable, str] = {}
 
-    def say(*, again: bool = False) -> None:
+    def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
+            if early and getattr(finding, "kind", "") not in MISREAD:
+                continue
             if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
                 printed[subject] = text
 
     def wait() -> None:
-        while not done.wait(NOTICED_EVERY_SECONDS):
-            say()
+        seconds = min(0.5, NOTICED_EVERY_SECONDS)
+        while not done.wait(seconds):
+            say(early=seconds < NOTICED_EVERY_SECONDS)
+            seconds = min(2 * seconds, NOTICED_EVERY_SECONDS)
 
     thread = threading.Thread(target=wait, name="noticed", daemon=True)
     thread.start()
