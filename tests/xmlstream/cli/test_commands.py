@@ -496,7 +496,9 @@ def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Pat
     # What is redirected says when it starts, when its first slice is out, and how it ends.
     begun, goes_on, slice_, ended = said(result)
     assert begun == "starting Spark"
-    assert re.fullmatch(rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+ of [-\d]+ [:\d]+ UTC, .*", goes_on)
+    assert re.fullmatch(
+        rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+ of [-\d]+ [:\d]+ UTC, .*", goes_on
+    )
     assert re.match(r"slice \d+: 1 slice, 24 items", slice_)
     first, second = done(stderr.splitlines()[-1]), done(ended)
     assert [sum(counts) for counts in zip(first, second, strict=True)] == [68, 3]
