@@ -47,6 +47,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
+from xmlstream.session.spark_errors import of_data
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
@@ -256,14 +257,20 @@ class Execution:
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
                 return
+            ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, end, staged(), started, declared)
+                self._slice(slice_id, end, ranges := staged(), started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
-                self.failure = self._checkpoint.mirror.cause(failure)
+                documents = dict.fromkeys(range_.document.where for each in ranges for range_ in each.part.ranges)
+                cause = self._checkpoint.mirror.cause(failure)
+                self.failure = of_data(cause, list(documents), slice_id)
+                if self.failure is not None:
+                    raise self.failure from None
+                self.failure = cause
                 raise
 
     def end(self) -> None:
