@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
-from xmlstream.runtime.likely_mistakes import MISREAD
+from xmlstream.runtime.likely_mistakes import MISREAD, Finding
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
@@ -54,14 +54,14 @@ class _Progress:
 
 @contextmanager
 def noticed(
-    console: Console, findings: Callable[[], Iterable[object]], before: Mapping[tuple[str, str, str], str] | None = None
+    console: Console, findings: Callable[[], Iterable[object]], before: Iterable[Finding] = ()
 ) -> Iterator[None]:
     """Prints each finding once while the query runs; at the end again where its numbers have changed.
 
-    Those in `before` were printed by an earlier run: by their subjects, as texts.
+    Those in `before` were printed by an earlier run.
     """
     done = threading.Event()
-    printed: dict[Hashable, str] = {**(before or {})}
+    printed: dict[Hashable, str] = {finding.subject: str(finding) for finding in before}
 
     def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():
