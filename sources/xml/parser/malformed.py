@@ -157,9 +157,11 @@ _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more tha
 
 def _leaves(item: str) -> Iterator[str]:
     """The paths below an item's element that have a text."""
-    root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
-    for each in () if root is None else root.iter(etree.Element):
-        path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
+    tree = etree.ElementTree(
+        etree.fromstring(f"<r>{item}</r>", etree.XMLParser(recover=True, resolve_entities=False))[0]
+    )
+    for each in tree.iter(etree.Element):
+        path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", tree.getelementpath(each))
         yield from (f"{path}/@{local_tag(str(name))}".removeprefix("./") for name, value in each.items() if value)
         if each.text and each.text.strip():
             yield path
@@ -168,7 +170,7 @@ def _leaves(item: str) -> Iterator[str]:
 def _declaration(reason: str, raw: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
     if absent := _ABSENT.search(reason):
-        if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
+        if (leaf := likely_leaf(absent[1], _leaves(raw or "<r/>"))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
     if comma := _COMMA.search(reason):
