@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 NOT_CLOSED = 4
 """The exit code if the output has not closed it in time."""
 
-_SHOWN = 3
-"""The most parts that are named of what is missing."""
-
 
 def cat(
     outputs: Annotated[
@@ -70,6 +67,7 @@ def wait(
 
     Exit code 0 says so. An output that does not exist yet is waited for. It reads and never writes.
     """
+    from xmlstream.runtime.metrics import few
     from xmlstream.sink.closings import ClosedSoFar
     from xmlstream.sources.xml.options.formats import seconds
 
@@ -83,9 +81,7 @@ def wait(
     limit = None if timeout is None else seconds("timeout", timeout)
     closed = ClosedSoFar(output, wanted, schema)
     if (number := closed_in(closed, pause, limit, lambda: say(f"nothing is closed in {output} yet: waiting"))) is None:
-        missing = list(map(str, closed.missing))
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        lacks = f": it lacks {', '.join(missing[:_SHOWN])}{more}" if missing else ", since it has closed nothing"
+        lacks = f": it lacks {few(closed.missing)}" if closed.missing else ", since it has closed nothing"
         say(f"{output} is not complete{lacks}")
         raise typer.Exit(NOT_CLOSED)
     typer.echo(f"{output} is complete since slice {number}")

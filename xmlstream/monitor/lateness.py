@@ -83,7 +83,9 @@ class Lateness:
         at = sent or (cause.since and cause.since.time)
         silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
         usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * pause)
-        behind = not over and cause.rule is None and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        is_late = silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        # All senders of a roster may be quiet: it is late if some have gone on, and others have not.
+        behind = not over and is_late and (cause.rule is None or bool(cause.senders))
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
         texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
         more = {"input": source, "next": self._next_tuple(cause)}

@@ -240,7 +240,7 @@ def test_it_is_used_by_keyboard(browser: Browser, tmp_path: Path) -> None:
         monitor.committed(record(0, sensor1="<*, [,17], *, *>"))
         wait_for(page, "#lacking", "sensor2")
         reached = set()
-        for _ in range(13):
+        for _ in range(14):
             page.keyboard.press("Tab")
             reached.add(
                 page.evaluate(
