@@ -21,10 +21,14 @@ HOURS = "SELECT at, count(*) AS m FROM r GROUP BY at"
 
 
 def viewed(
-    tmp_path: Path, rule: str, query: str = HOURS, into: str = "punctuated_xml OPTIONS (rowTag 'x', "
+    tmp_path: Path,
+    rule: str,
+    query: str = HOURS,
+    into: str = "punctuated_xml OPTIONS (rowTag 'x', ",
+    feed: str = FEED,
 ) -> RunView:
     """The view of a run that ends without closing its input."""
-    (tmp_path / "feed.xml").write_text(f"<log>{FEED}", encoding="utf-8")
+    (tmp_path / "feed.xml").write_text(f"<log>{feed}", encoding="utf-8")
     table = (
         "CREATE TABLE r (id INT NOT NULL, sid STRING NOT NULL, n INT NOT NULL, at TIMESTAMP NOT NULL) USING"
         f" punctuated_xml OPTIONS (path '{tmp_path / 'feed.xml'}', rowTag 'r', {rule});\n"
@@ -36,9 +40,11 @@ def viewed(
     return recorded_view(tmp_path / "state")
 
 
-def shown(tmp_path: Path, rule: str, query: str = HOURS) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def shown(
+    tmp_path: Path, rule: str, query: str = HOURS, feed: str = FEED
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The closed map and what the query waits for."""
-    view = viewed(tmp_path, rule, query)
+    view = viewed(tmp_path, rule, query, feed=feed)
     return [axis.json() for axis in view.closed()], view.waiting()
 
 
@@ -70,6 +76,12 @@ def test_what_an_order_has_closed_is_shown_with_the_next_tuple_that_brings_an_an
 def test_each_rule_shows_what_it_has_closed(tmp_path: Path, rule: str, query: str, closed: list[str]) -> None:
     _, waiting = shown(tmp_path, rule, query)
     assert [sorted(source["closed"]) for source in waiting["sources"]] == [closed]
+
+
+def test_a_clock_brings_the_next_answer_at_a_moment(tmp_path: Path) -> None:
+    later = FEED.replace("2026-11-27T04", "2999-11-27T04")
+    _, waiting = shown(tmp_path, "punctuate 'clock of at, delay 10m'", feed=later)
+    assert waiting["sources"][0]["next"] == ["the clock at 2999-11-27T04:10:00.000001Z"]
 
 
 def test_unique_ids_are_closed_without_a_rule(tmp_path: Path) -> None:
