@@ -168,8 +168,10 @@ def test_answering_is_red_only_where_a_promise_is_late(
     given = {"source": "in4", "rule": None, "rows": 3, "results": (), "since": None, "missing": ("<7>",)}
     cause = LastingCause(**given, is_last=True, input="in4", behind=True)  # type: ignore[arg-type]
     stands = {"tone": "late", "text": "waits for in4", "word": "", "time": ""}
+    need = {"source": "in4", "wanted": "<7>", "missing": ["<7>"], "rule": None}
+    example = {"key": {"id": "7"}, "needs": [need], "since": None}
     waiting = {
-        "waits": [],
+        "waits": [{"operator": "d", "what": "groups", "count": 3, "blocks": True, "examples": [example]}],
         "causes": [cause.json()],
         "stands": stands,
         "sources": [],
