@@ -389,6 +389,8 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1 or answers[0].sink is not None:
         what = "INSERT INTO" if len(answers) == 1 else "a second query"
-        hint = "use xs.run(xs.inserts_from_sql(session, text), checkpoint=…), which takes all of them with their targets"
+        hint = (
+            "use xs.run(xs.inserts_from_sql(session, text), checkpoint=…), which takes all of them with their targets"
+        )
         raise answers[-1].query.text.error(f"{what} is not supported here", answers[-1].query.start, hint)
     return Query(spark, results(read_text.plan(spark))[0])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xmlstream.cli.command_line import argument, name_values, option, say
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, few
 from xmlstream.sink.standard_output import StandardOutput
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def wait(
 
     Exit code 0 says so. An output that does not exist yet is waited for. It reads and never writes.
     """
-    from xmlstream.runtime.metrics import few
     from xmlstream.sink.closings import ClosedSoFar
     from xmlstream.sources.xml.options.formats import seconds
 

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import few
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
@@ -189,8 +190,4 @@ def waited_for(rows: Sequence[AxisRow]) -> str:
     missing = [f"{row.input} to send {', '.join(row.missing[:3])}" for row in rows if row.missing]
     silent = [f"{row.input}, which has closed no {row.attribute} yet" for row in rows if row.closed == "nothing yet"]
     inputs = missing or silent
-    return (
-        f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"
-        if inputs
-        else "waits for more input"
-    )
+    return f"waits for {few(inputs, '; ')}" if inputs else "waits for more input"

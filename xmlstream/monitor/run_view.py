@@ -29,10 +29,10 @@ from xmlstream.monitor.lateness import LastingCause, Lateness
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
 from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
-from xmlstream.runtime.metrics import SliceReport, Totals, few
+from xmlstream.runtime.metrics import SliceReport, Totals
 from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -172,15 +172,6 @@ def counted(number: int, word: str) -> str:
     ('1 tuple', '2,000 tuples')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def few(texts: Sequence[object]) -> str:
-    """The first three texts, and the number of the others.
-
-    >>> few(["a", "b"]), few("abcde")
-    ('a, b', 'a, b, c and 2 more')
-    """
-    return ", ".join(map(str, texts[:3])) + (f" and {len(texts) - 3:,} more" if len(texts) > 3 else "")
 
 
 def in_units(span: timedelta) -> str:
