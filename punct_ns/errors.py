@@ -12,6 +12,7 @@ import json
 import re
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,11 @@ def installs(extra: str) -> str:
         if packages := [f"'{name}'" for name, *of in named if of and of[0].strip("'\"") == extra]:
             return f"pip install {' '.join(packages)}"
     return f"pip install '{Path(__file__).resolve().parents[1]}[{extra}]'"  # a checkout on Python's path
+
+
+def left_to_spark() -> str:
+    """What to do where only Spark computes a query."""
+    return "leave out --engine duckdb" if find_spec("pyspark") else f"Spark computes it: {installs('spark')}"
 
 
 class StateError(XmlStreamError):
