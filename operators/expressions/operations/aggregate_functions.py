@@ -325,11 +325,13 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].whole is None):
-        raise NotProven(f"{name} with a default, or by a computed number of rows")
-    given = f", {parts[1].whole}" if len(parts) == 2 else ""
+    (of, *further), default = parts[:2], parts[2:]
+    is_plain = all(each.constant is not None and each.type == of.type for each in default) and not rows.ignores_nulls
+    if any(each.whole is None for each in further) or (default and not is_plain):
+        raise NotProven(f"{name} by a computed number of rows, or with a default of another type or of another column")
+    given = "".join(f", {each}" for each in (*(each.whole for each in further), *(each.sql for each in default)))
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
-    return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
+    return Part(rows.computed(f"{name}({of.sql}{given}{nulls})"), of.type, of.nullable or not default)
 
 
 def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
