@@ -325,6 +325,8 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    if not 1 <= len(parts) <= 3:
+        raise _refuse(name, parts)
     (of, *further), default = parts[:2], parts[2:]
     is_plain = all(each.constant is not None and each.type == of.type for each in default) and not rows.ignores_nulls
     if any(each.whole is None for each in further) or (default and not is_plain):
