@@ -28,8 +28,10 @@ from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
 
-NOTICED_EVERY_SECONDS = 30.0
-"""How often new findings are printed."""
+NOTICED_EVERY_SECONDS, FIRST_SECONDS = 30.0, 2.0
+"""How often new findings are printed; and when those are first that say that nothing is read, or not from there."""
+
+_FIRST = ("no items", "no value", "other namespace")
 
 _IMPORTED = time.monotonic()
 
@@ -58,14 +60,18 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
     done = threading.Event()
     printed: dict[Hashable, str] = {}
 
-    def say(*, again: bool = False) -> None:
+    def say(*, again: bool = False, first: bool = False) -> None:
         for finding in findings():
+            if first and getattr(finding, "kind", "") not in _FIRST:
+                continue
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
             if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
                 printed[subject] = text
 
     def wait() -> None:
+        if not done.wait(FIRST_SECONDS):
+            say(first=True)
         while not done.wait(NOTICED_EVERY_SECONDS):
             say()
 
