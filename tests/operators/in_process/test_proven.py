@@ -478,6 +478,10 @@ def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) ->
     assert not findings.differences, findings
 
 
+LAGS = ("i1, 2, 7", "s1, 1, 'none'", "b1, 3, -1", "f1, 1, 0", "d1, 1, 2", "w1, 1, 0")
+"""Arguments of lag and lead with a default, which becomes a value of the column's type."""
+
+
 def over_rows() -> list[str]:
     rows = "PARTITION BY g ORDER BY id"
     found = [f"{f}() OVER ({rows})" for f in ("row_number", "rank", "dense_rank")]
@@ -486,7 +490,7 @@ def over_rows() -> list[str]:
         for f, a, d in product(("rank", "dense_rank"), TYPES, ("", " DESC"))
     ]
     found += [f"{f}({a}1) OVER ({rows})" for f, a in product(("lag", "lead", "first_value", "last_value"), TYPES)]
-    found += [f"{f}({a}) OVER ({rows})" for f in ("lag", "lead") for a in ("i1, 2, 7", "s1, 1, 'none'", "i1, 3, -1")]
+    found += [f"{f}({a}) OVER ({rows})" for f in ("lag", "lead") for a in LAGS]
     found += [f"lag(i1, 2) OVER ({rows})", f"nth_value(s1, 2) OVER ({rows})", f"last_value(i1, true) OVER ({rows})"]
     frames = ("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
               "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
