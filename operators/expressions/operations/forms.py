@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     over,
 )
 from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
-from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type
+from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -270,10 +270,12 @@ class Translator:
 
     def cast(self, tree: exp.Expr) -> Part:
         """CAST; a literal with a suffix is read as such."""
-        if tree.args.get("format") or tree.args.get("safe"):
-            raise NotProven("TRY_CAST" if tree.args.get("safe") else "CAST with a format")
+        if tree.args.get("format"):
+            raise NotProven("CAST with a format")
         to = read_type(type_text(tree.args["to"]))
         of = self.part(tree.this)
+        if tree.args.get("safe"):
+            return tried(of, to, self._zone)
         if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and of.constant is not None:
             return moment(of.constant, to, self._zone)
         found = cast(of, to, self._zone)

@@ -131,8 +131,13 @@ def test_comparisons(spark: SparkSession) -> None:
 def casts() -> list[str]:
     targets = (*TYPES.values(), "DECIMAL(38,18)", "DECIMAL(3,0)", "DECIMAL(13,3)", "DECIMAL(12,1)")
     found = [f"CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3))]
+    found += [
+        f"TRY_CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3)) if AT_NIGHT or i == 3 or a == "s"
+    ]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
-    return found + [f"CAST('{word}' AS {to})" for word, to in product(words, TYPES.values())]
+    return found + [
+        f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
+    ]
 
 
 def test_casts(spark: SparkSession) -> None:
