@@ -204,7 +204,7 @@ def tried(part: Part, to: Type, zone: str) -> Part:
         return Part(f"TRY({found.sql})", to, True, rows=part.rows)
     is_wider = common_type([part.type, to]) == to and not (part.type.kind == "DECIMAL" and to.kind in FLOATING)
     is_silent = is_wider or to.kind == "STRING" or (part.type.kind, to.kind) in _SILENT
-    return found if is_silent else replace(found, nullable=True, seems=not found.null)
+    return replace(found, nullable=part.nullable or not is_silent, seems=part.seems if is_silent else not found.null)
 
 
 _SILENT = {*((one, "FLOAT") for one in INTEGERS), ("BIGINT", "TIMESTAMP"), ("TIMESTAMP", "BIGINT"),

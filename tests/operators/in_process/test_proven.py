@@ -229,7 +229,9 @@ def texts() -> list[str]:
         "substring(s1, 2)",
         "substring(s1, 0, 2)",
     ]
-    found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 20)]
+    found += of_patterns() + [
+        f"translate(s1, {of})" for of in ("',', '.'", "'ab', 'b'", "'aab', 'xyz'", "'é', ''", "s2, s3")
+    ]
     found += [f"{f}(s{i})" for f in ("ascii", "btrim", "ltrim", "rtrim", "md5", "ucase", "lcase") for i in (1, 3)]
     found += [
         "char_length(s1)",
@@ -280,13 +282,56 @@ def patterns(number: int) -> list[str]:
         "(a|^)",
         "(ab)",
         "é",
+        ".",
+        r"\\d",
+        r"\\s",
+        r"\\W",
+        r"\\S",
+        r"\\.",
+        r"[\\s\\d-]",
+        r"[^\\w.]",
+        "(?:a|b/)",
+        "(a|/b)",
+        "((a)|b)",
+        "(a*)",
+        "[ -/]",
+        "^",
+        "$",
+        "|",
     )
-    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}", "{1,}", "{1,3}")
+    ends = ("", "", "", "*", "+", "?", "*?", "+?", "++", "{2}", "{1,}", "{0,3}", "{2,1}")
     drawn = (
-        "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
+        "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 5)))
+        + source.choice(("", "", "$"))
         for _ in range(number)
     )
-    return [part + end for part in parts for end in ("", "+")] + list(drawn)
+    anchored = (
+        "^[0-9]+$",
+        "^a?[^b]$",
+        "^[^a]*?$",
+        ".$",
+        r"\\s+$",
+        "^$",
+        "$",
+        "^(a|b|)$",
+        "(?:\\\\d|[^a])+$",
+        ".*",
+        "^.*$",
+    )
+    return [part + end for part in parts for end in ("", "+")] + list(drawn) + list(anchored)
+
+
+def of_patterns() -> list[str]:
+    forms = (
+        "regexp_extract(s1, '{}', 0)",
+        "regexp_extract(s3, '{}')",
+        "s1 RLIKE '{}'",
+        "regexp_replace(s3, '{}', '_')",
+    )
+    more = ("regexp_extract(s1, '{}', 2)", "regexp_replace(s1, '({})', '<$1>')", "split(s3, '{}')", "rlike(s3, '{}')")
+    drawn = patterns(400 if AT_NIGHT else 60)
+    found = [form.format(pattern) for pattern in drawn for form in (forms + more if AT_NIGHT else forms)]
+    return found if AT_NIGHT else found[::2] + [more[i % 4].format(pattern) for i, pattern in enumerate(drawn)]
 
 
 def moments() -> list[str]:
