@@ -72,7 +72,7 @@ def drawn(type_: str, source: random.Random) -> Any:
                 )
             return struct.unpack("f", struct.pack("f", found))[0] if type_ == "FLOAT" and abs(found) < 3e38 else found
         case "STRING":
-            return source.choice(TEXTS) if edge else "".join(source.choices("abAB/ "abAB/ &='é1", k=source='é1\n\r", k=source.randrange(6)))
+            return source.choice(TEXTS) if edge else "".join(source.choices("abAB/ &='é1\n\r", k=source.randrange(6)))
         case "BOOLEAN":
             return source.random() < 0.5
         case "DATE":
