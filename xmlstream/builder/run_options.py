@@ -114,7 +114,8 @@ def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
             section = "\n".join(["Keyword Args:", *(f"    {k.name}: {k.meaning}" for k in listed)])
             before, raises, after = inspect.cleandoc(function.__doc__).partition("\n\nRaises:\n")
             function.__doc__ = f"{before}\n\n{section}{raises}{after}"
-        return _checked(function)
+        checked: Function = _checked(function)
+        return checked
 
     return described
 
