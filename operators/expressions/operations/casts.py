@@ -15,7 +15,18 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 from xmlstream.dataclasses import replace
-from xmlstream.operators.expressions.operations.part import VOID, Part, error, null, refused, text
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    at_local,
+    error,
+    is_utc,
+    local,
+    null,
+    refused,
+    text,
+    where_midnight_is,
+)
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
@@ -39,8 +50,6 @@ BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 """The digits of the DECIMAL that Spark takes an integer for."""
 
-UTC = ("UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "UCT", "Zulu", "+00:00", "UTC+0", "GMT0")
-
 
 def as_decimal(integer: Type) -> Type:
     """The DECIMAL that Spark takes an integer type for.
@@ -49,18 +58,6 @@ def as_decimal(integer: Type) -> Type:
     'DECIMAL(20,0)'
     """
     return read_type(f"DECIMAL({_DIGITS[integer.name]},0)")
-
-
-def is_utc(zone: str) -> bool:
-    """Whether the zone's clocks show UTC."""
-    return zone in UTC
-
-
-def local(part: Part, zone: str) -> str:
-    """A moment as the clocks of the zone show it, a TIMESTAMP of DuckDB."""
-    if part.type.name == "TIMESTAMP_NTZ":
-        return part.sql
-    return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
 
 
 def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
@@ -258,15 +255,15 @@ def moment(value: str, to: Type, zone: str) -> Part:
     """A literal text as a date or a moment, in the zone if it names none.
 
     Raises:
-        NotProven: The algebra does not read this text, or a zone's clocks decide about it.
+        NotProven: The algebra does not read this text.
     """
     try:
         found = Domain(to.name).read(value)
     except ValueError:
         raise NotProven(f"{to.name} '{value}'") from None
     assert isinstance(found, date)
-    if to.name == "TIMESTAMP" and not _names_zone(value) and not is_utc(zone):
-        raise NotProven(f"{to.name} '{value}' without a zone, in {zone},")
+    if to.name == "TIMESTAMP" and not _names_zone(value):
+        return Part(at_local(_moment(found, read_type("TIMESTAMP_NTZ")), zone), to, False)
     return Part(_moment(found, to), to, False)
 
 
@@ -289,13 +286,14 @@ _BEGUN = "[+-]?[0-9]{4,7}(?:-[0-9]{1,2}(?:-[0-9]{1,2}(?:[ T].*)?)?)?|[0-9]{1,2}:
 
 def _moment_in(sql: str, to: Type, zone: str) -> _Texts:
     """Of all dates and moments that Spark reads, the common form; what does not begin like one is invalid."""
-    common = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z" if to.name == "TIMESTAMP" else "")
-    if to.name == "TIMESTAMP" and is_utc(zone):
-        common += "?"
+    common = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z?" if to.name == "TIMESTAMP" else "")
     read = f"TRY_CAST({sql} AS {in_duckdb(to)})"
+    if to.name == "TIMESTAMP" and not is_utc(zone):
+        local_time = at_local(f"TRY_CAST({sql} AS TIMESTAMP)", zone)
+        read = f"CASE WHEN ends_with({sql}, 'Z') THEN {read} ELSE {local_time} END"
     wrong = f"{_matches(sql, common)} AND {sql} >= '0001'"
     unknown = f"{_matches(sql, f'{_BLANK}(?:{_BEGUN}){_BLANK}')} AND NOT ({wrong})"
-    return f"{wrong} AND {read} IS NOT NULL AND substring({sql}, 12, 2) <> '24'", read, unknown
+    return f"{wrong} AND ({read}) IS NOT NULL AND substring({sql}, 12, 2) <> '24'", read, unknown
 
 
 _TEXTS: Mapping[str, Callable[[str, Type, str], _Texts]] = {
@@ -338,10 +336,11 @@ def _moment_to_local(part: Part, to: Type, zone: str) -> Part:
 
 
 def _from_local(part: Part, to: Type, zone: str) -> Part:
-    if not is_utc(zone):
-        raise NotProven(f"CAST from {part.type.name} to {to.name} in {zone}")
-    moment_ = f"CAST({part.sql} AS TIMESTAMP)" if part.type.name == "DATE" else part.sql
-    return part.computed(f"timezone('UTC', {moment_})", to)
+    if part.type.name != "DATE":
+        return part.computed(at_local(part.sql, zone), to)
+    midnight = f"CAST({part.sql} AS TIMESTAMP)"
+    sql = where_midnight_is(midnight, at_local(midnight, zone), zone)
+    return part.computed(sql, to, refuses=not is_utc(zone))
 
 
 def _date_to_ntz(part: Part, to: Type, zone: str) -> Part:

@@ -6,8 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 
 from xmlstream.operators.expressions.duration import DAY, MICROSECONDS
-from xmlstream.operators.expressions.operations.casts import cast, is_utc, local, moment_of, within_calendar
-from xmlstream.operators.expressions.operations.part import Part, Scalar, combined, refused, require, text
+from xmlstream.operators.expressions.operations.casts import cast, moment_of, within_calendar
+from xmlstream.operators.expressions.operations.part import (
+    Part,
+    Scalar,
+    combined,
+    is_utc,
+    local,
+    near,
+    refused,
+    require,
+    text,
+    where_midnight_is,
+)
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
 
 BIGINT, DATE, INT, STRING, TIMESTAMP = map(read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP"))
@@ -69,11 +80,14 @@ def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("STRING",), TEMPORAL)
     unit = (parts[0].word or "").upper()
     of = cast(parts[1], TIMESTAMP, zone)
-    if is_utc(zone) and unit in _MONTHS:
-        truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
-        return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, seems=True)
-    if unit not in _UNITS or not (is_utc(zone) or unit.endswith("SECOND")):
-        raise NotProven(f"date_trunc('{unit}', TIMESTAMP) in {zone}")
+    if unit not in (*_MONTHS, *_UNITS):
+        raise NotProven(f"date_trunc('{unit}', TIMESTAMP)")
+    if unit in _MONTHS or not (is_utc(zone) or unit.endswith("SECOND")):
+        name = _MONTHS.get(unit) or unit.lower().replace("dd", "day")
+        shown = f"CAST(date_trunc('{name}', {local(of, zone)}) AS TIMESTAMP)"
+        begun = near(of.sql, shown, zone)
+        sql = where_midnight_is(shown, begun, zone) if unit in _MONTHS else begun
+        return of.computed(sql, TIMESTAMP, seems=True, refuses=unit in _MONTHS and not is_utc(zone))
     micros, length = f"epoch_us({of.sql})", _UNITS[unit]
     down = f"({micros} - ((({micros} % {length}) + {length}) % {length}))"
     return of.computed(f"make_timestamptz({down})", TIMESTAMP, seems=True)

@@ -597,8 +597,12 @@ ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolka
 
 
 def of_clocks() -> list[str]:
-    found = [text for text in moments() if not text.startswith(("TIMESTAMP '", "timestamp_"))]
-    return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "coalesce(t1, t2)"]
+    found = [text for text in moments() if not text.startswith("timestamp_")]
+    found += [f"date_trunc('{u}', {a})" for u in ("MONTH", "WEEK", "DAY", "MINUTE", "SECOND") for a in ("n1", "day1")]
+    found += [f"CAST({a} AS TIMESTAMP)" for a in ("n1", "day1", "CAST(t1 AS DATE)", "CAST(n1 AS STRING)", "s1")]
+    found += ["t1 + INTERVAL 1 DAY", "t1 - INTERVAL 2 DAYS", "n1 < t1", "try_add(t1, INTERVAL 3 DAYS)"]
+    found += [f"TIMESTAMP '{at}'" for at in ("2026-10-25 02:30:00", "2026-03-29 02:30:00", "2026-11-01 01:30:00")]
+    return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "t1 < TIMESTAMP '2020-02-29 12:00:00'", "coalesce(n1, t2)"]
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -607,7 +611,8 @@ def test_clocks(spark: SparkSession, zone: str) -> None:
     source = random.Random(SEED)
     changes = [change.second for change in transitions(zone, 1900, 2100)] or [0]
     steps = (-86_400_000_000, -3_600_000_001, -1_800_000_000, -1, 0, 1, 1_799_999_999, 3_600_000_000, 86_400_000_000)
-    around = [source.choice(changes) * 1_000_000 + source.choice(steps) for _ in range(200)]
+    hours = [hour * 3_600_000_000 for hour in range(-12, 13)]  # NTZ's are local
+    around = [sum(map(source.choice, ([c * 1_000_000 for c in changes], steps, hours))) for _ in range(200)]
     try:
         findings = compared(Rows.drawn(spark, ROWS, SEED + 8, zone, around), of_clocks(), Findings())
     finally:
