@@ -174,10 +174,17 @@ def _read(part: Part, to: Type, zone: str, *, tries: bool = False) -> Part:
     """
     if part.word is not None and to.kind not in (*NUMBERS, "BOOLEAN"):
         return Part(moment(part.word, to, zone).sql, to, True, seems=True)
-    alike, value, unknown = _TEXTS[to.kind](part.sql, to, zone)
+    return read_text(part, to, _TEXTS[to.kind](part.sql, to, zone), "CAST_INVALID_INPUT", tries=tries)
+
+
+def read_text(part: Part, to: Type, texts: Texts, condition: str, *, tries: bool) -> Part:
+    """A text read as a type; see `Texts`. With `tries` it is null where Spark raises an error of the condition."""
+    if tries and part.raises:
+        raise NotProven("TRY_CAST of an operand that can raise an error")
+    alike, value, unknown = texts
     shown = f"'' || left({part.sql}, 80) || ''"
     message = f"The value '{shown}' cannot be cast to {to.name} because it is malformed."
-    invalid = null(to) if tries else error("CAST_INVALID_INPUT", message)
+    invalid = null(to) if tries else error(condition, message)
     sql = (
         f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN {alike} THEN {f'TRY({value})' if tries else value}"
         f" WHEN regexp_matches({part.sql}, '[\\x00\\x7f]') OR {unknown}"
@@ -221,32 +228,33 @@ def _constant(part: Part, to: Type) -> Part | None:
     return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, seems=True)
 
 
-_Texts: TypeAlias = tuple[str, str, str]
+Texts: TypeAlias = tuple[str, str, str]
 """Conditions on a text: that both engines read it alike, its value, and that it is not known whether Spark reads it."""
 
 
-def _matches(sql: str, pattern: str) -> str:
+def text_matches(sql: str, pattern: str) -> str:
+    """DuckDB SQL: whether a text as a whole has a pattern."""
     return f"regexp_full_match({sql}, '(?s){pattern}')"
 
 
-def _integer(sql: str, to: Type, zone: str) -> _Texts:
-    return _matches(sql, _BLANK + "[+-]?[0-9]+" + _BLANK), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", "false"
+def _integer(sql: str, to: Type, zone: str) -> Texts:
+    return text_matches(sql, _BLANK + "[+-]?[0-9]+" + _BLANK), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", "false"
 
 
-def _decimal(sql: str, to: Type, zone: str) -> _Texts:
+def _decimal(sql: str, to: Type, zone: str) -> Texts:
     plain = _BLANK + r"[+-]?(?:[0-9]{1,37}(?:\.[0-9]{0,37})?|\.[0-9]{1,37})" + _BLANK
-    unknown = f"({_matches(sql, _NUMBER)} OR regexp_matches({sql}, '[^\\P{{Nd}}0-9]'))"  # Java reads all digits
-    return _matches(sql, plain), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", unknown
+    unknown = f"({text_matches(sql, _NUMBER)} OR regexp_matches({sql}, '[^\\P{{Nd}}0-9]'))"  # Java reads all digits
+    return text_matches(sql, plain), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", unknown
 
 
-def _floating(sql: str, to: Type, zone: str) -> _Texts:
+def _floating(sql: str, to: Type, zone: str) -> Texts:
     words = _BLANK + "(?i:[+-]?inf(?:inity)?|nan)" + _BLANK
     number = f"regexp_replace({_trimmed(sql)}, '([0-9.])[dDfF]$', '\\1')"
-    unknown = _matches(sql, _BLANK + "[+-](?:NaN|0[xX].*)|" + _BLANK + "0[xX].*|" + _NUMBER)
-    return _matches(sql, f"{_SHORT}|{words}"), f"CAST({number} AS {in_duckdb(to)})", unknown
+    unknown = text_matches(sql, _BLANK + "[+-](?:NaN|0[xX].*)|" + _BLANK + "0[xX].*|" + _NUMBER)
+    return text_matches(sql, f"{_SHORT}|{words}"), f"CAST({number} AS {in_duckdb(to)})", unknown
 
 
-def _boolean(sql: str, to: Type, zone: str) -> _Texts:
+def _boolean(sql: str, to: Type, zone: str) -> Texts:
     word, true = f"lower({_trimmed(sql)})", "('t', 'true', 'y', 'yes', '1')"
     return f"{word} IN {true} OR {word} IN ('f', 'false', 'n', 'no', '0')", f"({word} IN {true})", "false"
 
@@ -284,22 +292,22 @@ _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", "[ T][0-9]{2}(?::[0-9]{2}){2}(?:\\.
 _BEGUN = "[+-]?[0-9]{4,7}(?:-[0-9]{1,2}(?:-[0-9]{1,2}(?:[ T].*)?)?)?|[0-9]{1,2}:.*|T.*"
 
 
-def _moment_in(sql: str, to: Type, zone: str) -> _Texts:
+def moment_in(sql: str, to: Type, zone: str) -> Texts:
     """Of all dates and moments that Spark reads, the common form; what does not begin like one is invalid."""
     common = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z?" if to.name == "TIMESTAMP" else "")
     read = f"TRY_CAST({sql} AS {in_duckdb(to)})"
     if to.name == "TIMESTAMP" and not is_utc(zone):
         local_time = at_local(f"TRY_CAST({sql} AS TIMESTAMP)", zone)
         read = f"CASE WHEN ends_with({sql}, 'Z') THEN {read} ELSE {local_time} END"
-    wrong = f"{_matches(sql, common)} AND {sql} >= '0001'"
-    unknown = f"{_matches(sql, f'{_BLANK}(?:{_BEGUN}){_BLANK}')} AND NOT ({wrong})"
+    wrong = f"{text_matches(sql, common)} AND {sql} >= '0001'"
+    unknown = f"{text_matches(sql, f'{_BLANK}(?:{_BEGUN}){_BLANK}')} AND NOT ({wrong})"
     return f"{wrong} AND ({read}) IS NOT NULL AND substring({sql}, 12, 2) <> '24'", read, unknown
 
 
-_TEXTS: Mapping[str, Callable[[str, Type, str], _Texts]] = {
+_TEXTS: Mapping[str, Callable[[str, Type, str], Texts]] = {
     **dict.fromkeys(INTEGERS, _integer),
     **dict.fromkeys(FLOATING, _floating),
-    **dict.fromkeys(TEMPORAL, _moment_in),
+    **dict.fromkeys(TEMPORAL, moment_in),
     "DECIMAL": _decimal,
     "BOOLEAN": _boolean,
 }
@@ -331,20 +339,12 @@ def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
     return part.computed(f"CAST({local(part, zone)} AS DATE)", to, seems=part.type.name == "TIMESTAMP_NTZ")
 
 
-def _moment_to_local(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(local(part, zone), to)
-
-
 def _from_local(part: Part, to: Type, zone: str) -> Part:
     if part.type.name != "DATE":
         return part.computed(at_local(part.sql, zone), to)
     midnight = f"CAST({part.sql} AS TIMESTAMP)"
     sql = where_midnight_is(midnight, at_local(midnight, zone), zone)
     return part.computed(sql, to, refuses=not is_utc(zone))
-
-
-def _date_to_ntz(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, seems=True)
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
@@ -388,10 +388,10 @@ CASTS: Mapping[tuple[str, str], Cast] = {
     **{("BOOLEAN", other): _boolean_to_number for other in INTEGERS},
     ("DATE", "STRING"): _date_to_string,
     ("DATE", "TIMESTAMP"): _from_local,
-    ("DATE", "TIMESTAMP_NTZ"): _date_to_ntz,
+    ("DATE", "TIMESTAMP_NTZ"): lambda part, to, zone: part.computed(_plain(part, to), to, seems=True),
     **{(one, "STRING"): _moment_to_string for one in ("TIMESTAMP", "TIMESTAMP_NTZ")},
     **{(one, "DATE"): _moment_to_date for one in ("TIMESTAMP", "TIMESTAMP_NTZ")},
-    ("TIMESTAMP", "TIMESTAMP_NTZ"): _moment_to_local,
+    ("TIMESTAMP", "TIMESTAMP_NTZ"): lambda part, to, zone: part.computed(local(part, zone), to),
     ("TIMESTAMP_NTZ", "TIMESTAMP"): _from_local,
     ("TIMESTAMP", "BIGINT"): _moment_to_bigint,
 }

@@ -379,6 +379,20 @@ def moments() -> list[str]:
         "TIMESTAMP '2020-02-29 12:00:00'",
         "DATE '2020-02-29'",
     ]
+    written = ("s1", "concat(day(t1), '.11.', year(day3))", "date_format(t3, 'dd.MM.yyyy HH:mm')",
+               "date_format(t1, 'yyyyMMddHHmmss')", "date_format(n1, 'yyyy-MM-dd')")  # fmt: skip
+    forms = (
+        "dd.MM.yyyy",
+        "dd.MM.yyyy HH:mm",
+        "yyyyMMddHHmmss",
+        "yyyy-MM-dd",
+        "MM/dd/yyyy",
+        "yyyy-MM-dd''T''HH:mm:ss",
+        "d.M.yy",
+    )
+    names = ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date")
+    found += [f"{f}({of})" for f, of in product(names, ("s1", "s3", "CAST(t1 AS STRING)"))]
+    found += [f"{f}({of}, '{form}')" for f, of, form in product(names, written, forms)]
     # Windows end a little behind the calendar, and begin before it.
     beyond = [f"timestamp_seconds({end} + pmod(i1, 30000000))" for end in (253_402_300_800, -62_167_000_000)]
     found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
