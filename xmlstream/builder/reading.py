@@ -12,11 +12,12 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import Keyword, called, require_session, require_sql, takes
+from xmlstream.builder.run_options import Keyword, answering, called, require_session, require_sql, takes
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
@@ -116,7 +117,7 @@ READ_OPTIONS = [
 @takes(READ_OPTIONS)
 def read(
     spark: Session,
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
@@ -126,7 +127,7 @@ def read(
 
     Args:
         spark: The session to run the query in.
-        path: A file, a directory or a glob.
+        path: A file, a directory or a glob; or several in a list, each a source, of which all tuples are taken.
         schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
             list of names, all of type STRING. Without it the schema is inferred from the beginning of the documents,
             and printed on standard error as a CREATE TABLE statement, for you to keep.
@@ -137,8 +138,10 @@ def read(
         UsageError: An option is unknown, missing or invalid.
         InputError: No schema can be inferred from the documents.
     """
+    if isinstance(path, list | tuple) and path:
+        return reduce(Query.union_all, (read(spark, each, schema, name=name, **options) for each in path))
     options = {**_texts(options), "path": _path(spark, path)}
-    source = name or _name_of(path)
+    source = name or _name_of(cast("str", path))
     if schema is not None or any(option.lower() == "schema" for option in options):
         return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
@@ -161,15 +164,19 @@ def _read(spark: Session, node: Node) -> Query:
     return Query(spark, node)
 
 
+_SCHEMA = 'write "sid STRING, hour INT", {"sid": "STRING", "hour": "INT"}, or a list of names'
+
+
 def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     """A schema as Spark DDL."""
     if isinstance(schema, str):
         return schema
-    if isinstance(schema, Mapping):
+    if isinstance(schema, Mapping) and all(isinstance(type_, str) for type_ in schema.values()):
         return ", ".join(f"{quoted(name)} {type_}" for name, type_ in schema.items())
+    if isinstance(schema, Mapping):
+        raise UsageError(f"{called(next(iter(schema.values())))} is not a type", hint=_SCHEMA)
     if isinstance(schema, Sequence) and not all(isinstance(name, str) for name in schema):
-        hint = 'write "sid STRING, hour INT", or a list of names'
-        raise UsageError(f"{list(schema)} is not a schema", hint=hint)
+        raise UsageError(f"{list(schema)} is not a schema", hint=_SCHEMA)
     if isinstance(schema, Sequence):
         return ", ".join(f"{quoted(name)} STRING" for name in schema)
     ends = {True: "", False: " NOT NULL"}
@@ -177,6 +184,7 @@ def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     return ", ".join(columns)
 
 
+@answering()
 def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
     """Reads a stream of XMark documents.
 
@@ -194,6 +202,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
+@answering()
 def read_parquet(
     spark: Session,
     path: str | Path,
@@ -227,9 +236,7 @@ def _path(spark: Session, path: object) -> str:
     """
     require_session(spark)
     if not isinstance(path, str | Path):
-        several = 'write "in/*.xml", with documents="merge" if each closes for itself; or read each, and a.union_all(b)'
-        hint = several if isinstance(path, Sequence) else 'for example xs.read(session, "in/*.xml", …)'
-        raise UsageError(f"{called(path)} is not a path", hint=hint)
+        raise UsageError(f"{called(path)} is not a path", hint='for example xs.read(session, "in/*.xml", …)')
     return str(path)
 
 
@@ -259,6 +266,7 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
+@answering()
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
 
@@ -345,6 +353,7 @@ COLUMN_OPTIONS = [
 
 
 @takes(COLUMN_OPTIONS)
+@answering()
 def read_column(
     frame: DataFrame,
     column: str,
@@ -375,6 +384,7 @@ def read_column(
     return _read(_frames_session(frame), scan(name, given, _ddl(schema), STREAM, frame))
 
 
+@answering()
 def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 

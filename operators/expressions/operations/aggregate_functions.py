@@ -14,13 +14,14 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import rounded
-from xmlstream.operators.expressions.operations.casts import BITS, cast, is_utc
+from xmlstream.operators.expressions.operations.casts import BITS, cast
 from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     divided,
     error,
     interval,
+    is_utc,
     refused,
     require_silent,
 )

@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     over,
 )
 from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
-from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type
+from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -33,7 +33,10 @@ from xmlstream.operators.expressions.operations.part import (
     combined,
     divided,
     interval,
+    is_utc,
     joined,
+    local,
+    near,
     null,
     number,
     of_column,
@@ -153,7 +156,8 @@ class Translator:
         if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
             raise NotProven(f"{of.type.name} {operator} INTERVAL")
         if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
-            raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
+            shown = f"({local(of, self._zone)} {operator} to_microseconds({days * 86_400_000_000}))"
+            of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
         may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
@@ -270,10 +274,12 @@ class Translator:
 
     def cast(self, tree: exp.Expr) -> Part:
         """CAST; a literal with a suffix is read as such."""
-        if tree.args.get("format") or tree.args.get("safe"):
-            raise NotProven("TRY_CAST" if tree.args.get("safe") else "CAST with a format")
+        if tree.args.get("format"):
+            raise NotProven("CAST with a format")
         to = read_type(type_text(tree.args["to"]))
         of = self.part(tree.this)
+        if tree.args.get("safe"):
+            return tried(of, to, self._zone)
         if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and of.constant is not None:
             return moment(of.constant, to, self._zone)
         found = cast(of, to, self._zone)

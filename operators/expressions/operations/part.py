@@ -297,3 +297,56 @@ def divided(micros: int) -> tuple[int, int]:
     """Whole days and the microseconds behind them, both with the sign of the whole, as Java divides."""
     days = abs(micros) // 86_400_000_000 * (1 if micros >= 0 else -1)
     return days, micros - days * 86_400_000_000
+
+
+UTC = ("UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "UCT", "Zulu", "+00:00", "UTC+0", "GMT0")
+
+
+def is_utc(zone: str) -> bool:
+    """Whether the zone's clocks show UTC."""
+    return zone in UTC
+
+
+def local(part: Part, zone: str) -> str:
+    """A moment as the clocks of the zone show it, a TIMESTAMP of DuckDB."""
+    if part.type.name == "TIMESTAMP_NTZ":
+        return part.sql
+    return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
+
+
+def at_local(shown: str, zone: str) -> str:
+    """The moment at which the clocks of the zone show a local time: the first, or that time later if they skip it."""
+    if is_utc(zone):
+        return f"timezone('UTC', {shown})"
+    last = f"timezone({text(zone)}, {shown})"
+    day_before = f"({last} - to_microseconds(86400000000))"
+    return _unless(f"epoch_us({shown}) - ({_ahead(day_before, zone)})", shown, last, zone)
+
+
+def where_midnight_is(midnight: str, begun: str, zone: str) -> str:
+    """The begin of a day, given its midnight; refused where the clocks go ahead over midnight, and not from it."""
+    if is_utc(zone):
+        return begun
+    last, tick = f"timezone({text(zone)}, {midnight})", "to_microseconds(1)"
+    shows = (
+        f"timezone({text(zone)}, {last}) = {midnight} OR timezone({text(zone)}, {last} - {tick}) = {midnight} - {tick}"
+    )
+    return f"CASE WHEN {shows} THEN {begun} WHEN {midnight} IS NOT NULL THEN {refused('this day')} END"
+
+
+def near(moment: str, shown: str, zone: str) -> str:
+    """The moment of a local time computed from that of a moment: the offset of this one is kept where it can be."""
+    if is_utc(zone):
+        return at_local(shown, zone)
+    return _unless(f"epoch_us({shown}) - ({_ahead(moment, zone)})", shown, at_local(shown, zone), zone)
+
+
+def _ahead(moment: str, zone: str) -> str:
+    """The microseconds by which the clocks are ahead of UTC at a moment."""
+    return f"epoch_us(timezone({text(zone)}, {moment})) - epoch_us({moment})"
+
+
+def _unless(micros: str, shown: str, other: str, zone: str) -> str:
+    """The moment of these microseconds if the clocks show the local time then, else the other one."""
+    first = f"make_timestamptz({micros})"
+    return f"CASE WHEN timezone({text(zone)}, {first}) = {shown} THEN {first} ELSE {other} END"
