@@ -38,15 +38,7 @@ from xmlstream.sql.clauses.plan_builder import (
     where,
 )
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
-from xmlstream.sql.clauses.relation import (
-    Relation,
-    clock_calls,
-    hint_of_alias,
-    require_no_quoted_name,
-    resolve,
-    trees_of,
-    window_of,
-)
+from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.subqueries import Subqueries, parted_conditions, require_own_names
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
@@ -192,10 +184,6 @@ class Translation:
         scope = sources[0].beside(*sources[1:])
         scope = replace(scope, fields=(*scope.fields, *map(element_relation, views)))
         condition = None if tree.args.get("where") is None else tree.args["where"].this
-        for column in condition.find_all(exp.Column) if condition is not None else ():
-            is_own = column.find_ancestor(exp.Select) is tree and not scope.find(column.name)
-            if is_own and (hint := hint_of_alias(column)) is not None:
-                raise self._text.error(f"there is no attribute {column.name}", column, hint)
         with_subqueries, correlated = list[exp.Expr](), list[exp.Expr]()
         if around is not None or (condition is not None and condition.find(exp.Query)):
             require_own_names((on for join in joins if (on := join.args.get("on"))), scope, around, self._text)

@@ -20,15 +20,7 @@ from xmlstream.operators.session import Session
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.sql.clauses.plan_builder import keyed, select_items, where, with_time
-from xmlstream.sql.clauses.relation import (
-    AS_IT_GOES_OUT,
-    Item,
-    Relation,
-    hint_of_alias,
-    require_no_quoted_name,
-    resolve,
-    window_of,
-)
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
@@ -225,7 +217,8 @@ def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collec
         name = render(tree).replace("`", "")
     for column in tree.find_all(exp.Column):
         if column.name in names and not relation.find(column.name):
-            raise text.error(f"there is no attribute {column.name}", column, hint_of_alias(column))
+            hint = "an item cannot use another item's alias: compute it in a subquery"
+            raise text.error(f"there is no attribute {column.name}", column, hint)
     return [Item(name, resolve(tree.unnest(), relation, text))]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.dialect import call_name, named, offset, render
+from xmlstream.operators.expressions.dialect import call_name, named, offset
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import END, START, Attribute, Schema
@@ -254,20 +254,6 @@ def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.E
     for part in rest:
         attribute = exp.Dot(this=attribute, expression=exp.to_identifier(part.name, quoted=True))
     return attribute
-
-
-def hint_of_alias(column: exp.Column) -> str | None:
-    """What to write for a name that the SELECT around gives to one of its items; None if it gives none."""
-    around = column.find_ancestor(exp.Select)
-    items = around.expressions if around is not None and len(column.parts) == 1 else []
-    item = next((i for i in items if isinstance(i, exp.Alias) and i.alias.lower() == column.name.lower()), None)
-    if item is None or column.find_ancestor(exp.Alias) is item:
-        return None
-    where = "names an item of this SELECT, which counts behind it alone"
-    if item.this.find(exp.Window, exp.AggFunc) or any(call_name(each) in AGGREGATES for each in item.walk()):
-        return f"{column.name} {where}: compute it in a subquery"
-    written = render(item.this).replace("`", "")
-    return f"{column.name} {where}: write {written}"
 
 
 def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: QueryText) -> QueryError:

@@ -70,7 +70,6 @@ _ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
     ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
     (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
-    ("~",): ("~ is not expected here", "write text RLIKE '^a', a regular expression"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
 """Sequences of words in other engines: the message and the hint for each."""

@@ -50,8 +50,6 @@ _OVER = (
     " group; so are aggregates and lag with ORDER BY, over the last rows"
 )
 
-_JSON = "write get_json_object(text, '$.a'), which only Spark computes"
-
 _PARTS = {
     "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
     "fetch": ("FETCH", "write ORDER BY … LIMIT"),
@@ -89,20 +87,18 @@ _PARTS = {
     "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
     "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
-    "within_group withingroup": ("WITHIN GROUP", "write percentile(x, 0.5), which only Spark computes"),
+    "within_group withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),
     "lambda": ("a function with a lambda (x -> …)", None),
     "collate": ("COLLATE", "leave it out: strings are compared by code point; to ignore case, compare lower(…)"),
-    "jsonextract": ("the operator ->", _JSON),
-    "jsonextractscalar": ("the operator ->>", _JSON),
+    "jsonextract": ("the operator ->", "use get_json_object(…)"),
+    "jsonextractscalar": ("the operator ->>", "use get_json_object(…)"),
     "primarykeycolumnconstraint primarykey": (
         "PRIMARY KEY",
         "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'",
     ),
-    "values": ("VALUES", "a query reads streams: write INSERT INTO o SELECT … FROM s"),
-    "into": ("SELECT … INTO", "write CREATE TABLE o USING punctuated_xml OPTIONS (path 'out'); INSERT INTO o SELECT …"),
-    "similarto": ("SIMILAR TO", "write text RLIKE '^a.*$', a regular expression"),
+    "values": ("VALUES", "a query reads streams"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
     "attimezone": ("AT TIME ZONE", "use from_utc_timestamp(…)"),

@@ -174,7 +174,7 @@ _NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[Place, ...] = (
     (
         exp.Table,
-        lambda node: not isinstance(node.parent, (*READS, exp.Into)),
+        lambda node: not isinstance(node.parent, READS),
         "TABLE is not supported here",
         "write the table after FROM or JOIN",
     ),

@@ -12,7 +12,6 @@ keep.
 from __future__ import annotations
 
 import difflib
-import re
 
 from sqlglot import exp
 
@@ -137,11 +136,10 @@ _REASONS = {
     _CLOCK: "there is no type for a time without a day: write date_format(current_timestamp(), 'HH:mm:ss')",
     _COLLECTIONS: "the order of its elements depends on the order of tuples; write sort_array(collect_list(v))",
     _CONCATENATIONS: (
-        "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', '),"
-        " which only Spark computes"
+        "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
     ),
     _ORDERED: "its result depends on the order of tuples, which a merge of streams does not keep; write"
-    " percentile(v, 0.5), which only Spark computes",
+    " percentile(v, 0.5)",
     "last last_value": f"{_WHICH} max_by(v, ts), the value at the greatest ts; {_ROW_AT_THE_END}",
     "first first_value": f"{_WHICH} min_by(v, ts), the value at the least ts",
     "any_value": f"{_WHICH} max(v)",
@@ -161,11 +159,7 @@ _REASONS = {
     "getdate sysdate systimestamp": "write current_timestamp()",
     "strftime time_format": "write date_format(ts, 'yyyy-MM-dd HH:mm')",
     "strptime": "write to_timestamp(text, 'yyyy-MM-dd HH:mm')",
-    "json_extract json_query json_value": "write get_json_object(text, '$.a'), which only Spark computes",
-    "convert": "write CAST(v AS INT)",
-    "charindex strpos": "write instr(text, 'a')",
-    "format": "write CAST(v AS DECIMAL(18, 2)), or format_string('%.2f', v), which only Spark computes",
-    "generate_series generate_array range": "write sequence(1, 3), an array",
+    "json_extract json_query json_value": "write get_json_object(text, '$.a')",
     "len_trim": "write length(trim(text))",
     "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
     _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
@@ -211,48 +205,11 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
     return f"the function {known} is not supported", _HINT
 
 
-_BY_PATTERN = (
-    "date_format from_unixtime to_char to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp "
-    "to_varchar try_to_date try_to_timestamp unix_timestamp"
-)
-_OF_STRFTIME, _OF_TO_CHAR = (
-    dict(pair.split(" is ") for pair in pairs.split(", "))
-    for pairs in (
-        "Y is yyyy, y is yy, m is MM, b is MMM, B is MMMM, d is dd, j is DDD, H is HH, I is hh, M is mm, S is ss, "
-        "f is SSSSSS, p is a, a is E, A is EEEE, z is xx, F is yyyy-MM-dd, T is HH:mm:ss",
-        "YYYY is yyyy, YY is yy, DD is dd, HH24 is HH, HH12 is hh, MI is mm, SS is ss, Mon is MMM",
-    )
-)
-"""Parts of the patterns of strftime, and of to_char in other engines, as Spark writes them."""
-
-
-def pattern_of_another(call: exp.Anonymous) -> tuple[str, str] | None:
-    """The message and the hint for a pattern of strftime, or of to_char of other engines; None for one of Spark's.
-
-    >>> from xmlstream.operators.expressions.dialect import expression
-    >>> pattern_of_another(expression("date_format(ts, '%Y-%m')"))[1]
-    "write date_format(…, 'yyyy-MM')"
-    >>> pattern_of_another(expression("to_date(s, 'DD.MM.YYYY')"))[1]
-    "write to_date(…, 'dd.MM.yyyy')"
-    """
-    name, given = call_name(call), call.expressions[1:2]
-    if name not in _BY_PATTERN.split() or not given or not given[0].is_string:
-        return None
-    text = given[0].name
-    written = re.sub(r"%[-#]?(\w|%)", lambda found: _OF_STRFTIME.get(found[1], found[0]), text)
-    # Of a number, D and MI stand for a point and a sign.
-    if written == text and re.search("YYYY|HH24" if name in ("to_char", "to_varchar") else "YYYY|DD|HH24|MI", text):
-        written = re.sub("|".join(_OF_TO_CHAR), lambda found: _OF_TO_CHAR[found[0]], text)
-    if written == text:
-        return None
-    return f"'{text}' is a pattern of another engine", f"write {name}(…, '{written}')"
-
-
 def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
     """The message and the hint if a call is refused; None if it is supported, or if OVER or LATERAL VIEW decides."""
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
-    return reason_to_refuse(call_name(call)) or pattern_of_another(call)
+    return reason_to_refuse(call_name(call))
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
