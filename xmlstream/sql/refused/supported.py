@@ -106,7 +106,7 @@ def _is_aggregate_call(node: exp.Expr | None) -> bool:
 def _only_sorts(order: exp.Expr) -> bool:
     """Whether ORDER BY sorts a query within another, and selects no tuples by LIMIT or OVER."""
     query = order.parent
-    if query is None or query.parent is None:
+    if query is None or query.parent is None or isinstance(query, exp.Anonymous):
         return False
     return not (isinstance(query, exp.Window) or query.args.get("limit"))
 
@@ -174,12 +174,18 @@ _NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[Place, ...] = (
     (
         exp.Table,
-        lambda node: not isinstance(node.parent, READS),
+        lambda node: not isinstance(node.parent, (*READS, exp.Into)),
         "TABLE is not supported here",
         "write the table after FROM or JOIN",
     ),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
+    (
+        exp.Order,
+        lambda node: isinstance(node.parent, exp.Anonymous),
+        "ORDER BY within an aggregate is not supported",
+        "structures are sorted by their first field: write sort_array(collect_list(named_struct('ts', ts, 'v', v)))",
+    ),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
     (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *refusal("limit")),
     (
@@ -273,7 +279,7 @@ _PLACES: tuple[Place, ...] = (
         exp.Any,
         _outside(exp.Like, exp.ILike),
         "ANY is not supported",
-        "use bool_or(…); for = ANY (SELECT …) write IN (SELECT …)",
+        "use bool_or(v > 1), or array_contains(tags, 'a'); for = ANY (SELECT …) write IN (SELECT …)",
     ),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", "compare with (SELECT max(…) FROM …) or min"),
     *(
@@ -316,7 +322,7 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
         findings += [(place_in_query(found, node, text), what, hint) for found, what, hint in _findings(node)]
         findings += _quoted_as_a_text(node, text)
     if findings:
-        at, what, hint = min(findings, key=lambda finding: finding[0])
+        at, what, hint = min(findings, key=lambda finding: (finding[0], finding[1].startswith("WITHIN")))
         raise text.error(what, at if at < len(text.text) else None, hint)
 
 
