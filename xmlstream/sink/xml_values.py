@@ -139,9 +139,13 @@ def is_name(text: str, prefixes: Collection[str] = ()) -> bool:
 def leaf_of(column: str) -> str:
     """Path of a column's values in the row element: the name of a child, or `@` and the name of an attribute.
 
-    >>> leaf_of("hour"), leaf_of("_id")
-    ('hour', '@id')
+    A computed column without AS has a name of its words.
+
+    >>> leaf_of("hour"), leaf_of("_id"), leaf_of("count(1)"), leaf_of("max(price)")
+    ('hour', '@id', 'count', 'max_price')
     """
+    if column.endswith(")"):
+        return "_".join(re.findall(r"\w+", column.replace("count(1)", "count")))
     return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
 
 

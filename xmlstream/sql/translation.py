@@ -244,7 +244,29 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
     """
     require_supported(query.tree, query.text)
     _read_arrival(query, tables)
-    return _translated(query, tables, Translation(query.text, NamesOnly()))
+    try:
+        return _translated(query, tables, Translation(query.text, NamesOnly()))
+    except QueryError as error:
+        if (hint := _of_the_alias(error, query)) is None:
+            raise
+        raise QueryError(error.what, line=error.line, column=error.column, where=error.where, hint=hint) from None
+
+
+def _of_the_alias(error: QueryError, query: Statement) -> str | None:
+    """What to write for the unknown name at the place of an error that is an alias in the same SELECT."""
+    for column in query.tree.find_all(exp.Column):
+        at, select = offset(column), column.find_ancestor(exp.Select)
+        if at is None or select is None or error.what != f"there is no attribute {column.name}":
+            continue
+        aliases = [item for item in select.expressions if item.alias.lower() == column.name.lower()]
+        if aliases and query.text.place(at)[1:] == (error.line, error.column):
+            if column.find_ancestor(exp.Where) and (aliases[0].find(exp.Window) or aggregates_in(aliases[0].this)):
+                around = "HAVING" if not aliases[0].find(exp.Window) else "SELECT … FROM (SELECT …) WHERE"
+                return f"{column.name} is computed after WHERE: write {around} {column.name} …"
+            meant = query.text.before_alias(aliases[0]) or render(aliases[0].this).replace("`", "")
+            meant = f"({meant})" if isinstance(aliases[0].this, exp.Binary) else meant
+            return f"{column.name} is an alias of this SELECT, not known here: write {meant}"
+    return None
 
 
 def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:

@@ -128,7 +128,9 @@ def _window(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
     expected = _EXPECTED.get(name.partition(" ")[0], ())
     names, kinds = ", ".join(part.type.name for part in parts), [part.type.kind for part in parts]
-    if expected == NUMBERS and kinds == ["TIMESTAMP"]:  # Spark casts it to DOUBLE, and no other moment.
+    if (
+        expected == NUMBERS and kinds == ["TIMESTAMP"] and name != "median"
+    ):  # Spark casts it to DOUBLE, and no other moment.
         return NotProven(f"{name}({names})")
     return unlike(f"{name}({names})", kinds, *[expected] * len(kinds))
 

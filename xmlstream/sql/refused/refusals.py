@@ -100,7 +100,7 @@ _PARTS = {
         "PRIMARY KEY",
         "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'",
     ),
-    "values": ("VALUES", "a query reads streams"),
+    "values": ("VALUES", "a query reads streams: write SELECT … FROM s"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
     "attimezone": ("AT TIME ZONE", "on Spark write from_utc_timestamp(ts, 'Europe/Berlin')"),
@@ -121,7 +121,13 @@ def refusal(part: exp.Expr | str) -> tuple[str, str | None]:
     """
     key = part if isinstance(part, str) else part.key
     name, hint = _NAMES.get(key.lower(), (key.replace("_", " ").strip().upper(), None))
+    if key.startswith("primarykey") and isinstance(part, exp.Expr):
+        columns = [column.name for column in part.expressions] or [part.parent.parent.name]  # type: ignore[union-attr]
+        hint = _UNIQUE.format(", ".join(columns))
     return f"{name} is not supported", hint
+
+
+_UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds '{}'"
 
 
 def place_in_query(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:

@@ -6,6 +6,7 @@ No part is ignored silently: a clause that is parsed but not listed here, such a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -379,6 +380,38 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
     return None
 
 
+_PATTERNED = (
+    *("date_format", "from_unixtime", "to_char", "to_varchar", "to_unix_timestamp", "unix_timestamp"),
+    *("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "try_to_date", "try_to_timestamp"),
+)
+_STRFTIME = (
+    "Y=yyyy y=yy m=MM d=dd e=d H=HH k=H I=hh h=hh M=mm i=mm S=ss s=ss f=SSSSSS p=a b=MMM B=MMMM a=E A=EEEE j=DDD z=xx"
+    " F=yyyy-MM-dd T=HH:mm:ss"
+)
+_POSTGRESQL = (
+    "YYYY=yyyy YY=yy MM=MM MON=MMM MONTH=MMMM DD=dd DY=E DAY=EEEE HH24=HH HH12=hh HH=hh MI=mm SS=ss MS=SSS US=SSSSSS"
+    " AM=a PM=a"
+)
+_OF_STRFTIME, _OF_POSTGRESQL = (dict(sign.split("=") for sign in signs.split()) for signs in (_STRFTIME, _POSTGRESQL))
+"""Signs of other patterns of moments, those of Oracle too, and Spark's for them."""
+
+
+def _pattern_meant(call: exp.Anonymous) -> str | None:
+    """Spark's pattern for one of strftime, PostgreSQL or Oracle, as a string is written; None for any other."""
+    given = call.expressions
+    if call_name(call) not in _PATTERNED or len(given) != 2 or not given[1].is_string:
+        return None
+    written = given[1].name
+    if re.search("%-?[A-Za-z]", written):
+        signs, sign = _OF_STRFTIME, "%-?([A-Za-z])"
+    elif re.search("YY|HH24|HH12|MI", written):
+        signs, sign = _OF_POSTGRESQL, f"({'|'.join(sorted(_OF_POSTGRESQL, reverse=True))})"
+    else:
+        return None
+    parts = re.findall(f"{sign}|([A-Za-z]+?(?=%|[^A-Za-z]|$))|(.)", written)
+    return "".join(other or (f"''{word}''" if word else signs.get(name, name)) for name, word, other in parts)
+
+
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
     """Findings about a node: the node or the name of its part, the message and a hint."""
     kind = type(node)
@@ -390,6 +423,9 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
     if not (isinstance(node, exp.Query) and isinstance(node.parent, READS)):
         places = [*_SUBQUERY_PLACES_OF[kind], *places]
     found += [(node, what, hint) for _, is_misplaced, what, hint in places if is_misplaced(node)]
+    if isinstance(node, exp.Anonymous) and (meant := _pattern_meant(node)) is not None:
+        pattern = node.expressions[1]
+        found.append((pattern, f"'{pattern.name}' is not a pattern of {call_name(node)}", f"write '{meant}'"))
     if isinstance(node, exp.Cast):
         refused = None if OWN in node.meta else _type_finding(node.args["to"])
     else:
