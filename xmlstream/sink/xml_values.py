@@ -145,7 +145,8 @@ def leaf_of(column: str) -> str:
     ('hour', '@id', 'count', 'max_price')
     """
     if column.endswith(")"):
-        return "_".join(re.findall(r"\w+", column.replace("count(1)", "count")))
+        words = "_".join(re.findall(r"\w+", column.replace("count(1)", "count")))
+        return words if words[:1].isalpha() else column
     return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
 
 
@@ -179,7 +180,7 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str, prefixes: Coll
         else:
             reason = None
         if reason is not None:
-            hint = f"name it with AS, as in `{name}` AS value"
+            hint = f"name it with AS, as in {name if ' ' in name and '(' in name else f'`{name}`'} AS value"
             declare = f"; or {_DECLARE} '{leaf.partition(':')[0]} urn:…'" if ":" in leaf else ""
             raise QueryError(f"the result's column {name!r} {reason}", hint=hint + declare)
     require_text_types(Schema(tuple(attribute for attribute in schema if not is_nested(attribute))))

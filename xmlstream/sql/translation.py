@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, offset, render
 from xmlstream.operators.expressions.operations.python_functions import as_written, known_by
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
@@ -359,14 +360,22 @@ def _placed(query: Statement) -> Iterator[None]:
     except QueryError as error:
         if error.where is not None:
             raise
-        named_ = _OF_A_FUNCTION.match(error.what)
-        calls = query.tree.find_all(exp.Anonymous)
-        is_named = (each for each in calls if named_ is not None and as_written(call_name(each)) == named_[1])
-        call = next(is_named, None)
-        at = query.start if call is None else offset(call)
-        raise query.text.error(error.what, query.start if at is None else at, error.hint) from None
+        named_, refused = _OF_A_FUNCTION.match(error.what), error.tree if isinstance(error, NotProven) else None
+        name, shape = None if named_ is None else named_[1], None if refused is None else _shape(refused)
+        nodes = list(query.tree.walk())
+        alike = [node for node in nodes if shape is not None and type(node) is type(refused) and _shape(node) == shape]
+        alike += [node for node in nodes if name is not None and as_written(call_name(node)) == name]
+        at = next((start for node in alike if (start := offset(node)) is not None), query.start)
+        written = re.match(r"(\w+)\s*\(", query.text.text[at:])  # `position(…)` is read as another function
+        what = error.what if name is None or not written else error.what.replace(name, written[1].lower(), 1)
+        raise query.text.error(what, at, error.hint) from None
     except ValueError as error:  # a type or a literal of Spark that is not supported here
         raise query.text.error(str(error), query.start) from None
+
+
+def _shape(tree: exp.Expr) -> str:
+    """The SQL of an expression with the bare names of its attributes."""
+    return render(tree.transform(lambda node: exp.column(node.name) if isinstance(node, exp.Column) else node)).lower()
 
 
 _OF_A_FUNCTION = re.compile(r"the function (\w+) ")

@@ -107,8 +107,12 @@ class Translator:
         """The part of a tree."""
         for kind in type(tree).__mro__:
             if (how := _FORMS.get(kind)) is not None:
-                return how(self, tree)
-        raise NotProven(f"the form {tree.key.upper()}")
+                try:
+                    return how(self, tree)
+                except NotProven as error:
+                    error.tree = error.tree or tree
+                    raise
+        raise NotProven(f"the expression {render(tree).replace('`', '')}")
 
     def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
         """The parts of several trees."""

@@ -11,13 +11,21 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from sqlglot import exp
+
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError, left_to_spark
 from xmlstream.punct_ns.sql_type import canonical_name, split_outside
 
 
 class NotProven(QueryError):
-    """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does."""
+    """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does.
+
+    Attributes:
+        tree: The part of an expression that is refused, if it is known.
+    """
+
+    tree: exp.Expr | None = None
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is not proven to be equal in DuckDB", hint=left_to_spark())

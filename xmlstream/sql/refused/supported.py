@@ -267,6 +267,12 @@ _PLACES: tuple[Place, ...] = (
         "DISTINCT is not supported here",
         None,
     ),
+    (
+        exp.Dot,
+        lambda node: not isinstance(node.expression, exp.Identifier),
+        "a call after a dot is not supported",
+        "write the value as an argument, as in upper(text)",
+    ),
     (exp.Filter, lambda node: not _is_aggregate_call(node.this), "FILTER belongs to an aggregate", None),
     (exp.Alias, _outside(exp.Select), "AS is not supported inside an expression", None),
     (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
