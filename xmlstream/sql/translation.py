@@ -363,7 +363,7 @@ def _placed(query: Statement) -> Iterator[None]:
         named_, refused = _OF_A_FUNCTION.match(error.what), error.tree if isinstance(error, NotProven) else None
         name, shape = None if named_ is None else named_[1], None if refused is None else _shape(refused)
         nodes = list(query.tree.walk())
-        alike = [node for node in nodes if shape is not None and type(node) is type(refused) and _shape(node) == shape]
+        alike = [node for node in nodes if shape is not None and _shape(node) == shape]
         alike += [node for node in nodes if name is not None and as_written(call_name(node)) == name]
         at = next((start for node in alike if (start := offset(node)) is not None), query.start)
         written = re.match(r"(\w+)\s*\(", query.text.text[at:])  # `position(…)` is read as another function

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import PASSED, call_name, type_text
+from xmlstream.operators.expressions.dialect import PASSED, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
