@@ -36,6 +36,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     has_floating,
     in_duckdb,
     read_type,
+    unlike,
 )
 
 BIGINT, BOOLEAN, DOUBLE, INT = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT"))
@@ -126,7 +127,21 @@ def _window(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
-    return NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    expected = _EXPECTED.get(name.partition(" ")[0], ())
+    names, kinds = ", ".join(part.type.name for part in parts), [part.type.kind for part in parts]
+    if (
+        expected == NUMBERS and kinds == ["TIMESTAMP"] and name != "median"
+    ):  # Spark casts it to DOUBLE, and no other moment.
+        return NotProven(f"{name}({names})")
+    return unlike(f"{name}({names})", kinds, *[expected] * len(kinds))
+
+
+_EXPECTED: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("any", "bool_and", "bool_or", "count_if", "every"), ("BOOLEAN",)),
+    **dict.fromkeys(("avg", "mean", "median", "sum"), NUMBERS),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), INTEGERS),
+}
+"""The types of Spark's aggregates that do not take all."""
 
 
 def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:

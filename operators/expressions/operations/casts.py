@@ -30,15 +30,18 @@ from xmlstream.operators.expressions.operations.part import (
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NESTED,
     NUMBERS,
     TEMPORAL,
     Field,
+    NotDefined,
     NotProven,
     Type,
     array_of,
     in_duckdb,
     read_type,
     struct_of,
+    unlike,
 )
 from xmlstream.punct_ns.domain import Domain
 
@@ -76,8 +79,18 @@ def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
         return found
     how = CASTS.get((part.type.kind, to.kind))
     if how is None:
-        raise NotProven(f"CAST from {part.type.name} to {to.name}")
+        what = f"CAST from {part.type.name} to {to.name}"
+        raise NotProven(what) if _is_of_spark(part.type.kind, to.kind) else NotDefined(what)
     return how(part, to, zone)
+
+
+def _is_of_spark(kind: str, to: str) -> bool:
+    """Whether Spark casts values of one kind to another, or may."""
+    if kind in NESTED or to in NESTED:
+        return to in ("STRING", kind)
+    values = (*NUMBERS, "BOOLEAN")
+    alike = any(kind in family and to in family for family in (values, TEMPORAL, (*NUMBERS, "TIMESTAMP")))
+    return alike or "STRING" in (kind, to) or (kind in INTEGERS and to == "BINARY")
 
 
 def _plain(part: Part, to: Type) -> str:
@@ -492,5 +505,7 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     else:
         found = with_texts([part.type for part in parts])
     if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
-        raise NotProven(f"{what} of {' and '.join(dict.fromkeys(part.type.name for part in parts))}")
+        kinds, types = [part.type.kind for part in parts], " and ".join(dict.fromkeys(part.type.name for part in parts))
+        one = [kind for kind in kinds if kind != "STRING"][:1] or kinds
+        raise unlike(f"{what} of {types}", kinds, *[one] * len(kinds))
     return [part if part.type.same(found) else cast(part, found, zone) for part in parts]

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import PASSED, call_name, type_text
+from xmlstream.operators.expressions.dialect import PASSED, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -44,7 +44,14 @@ from xmlstream.operators.expressions.operations.part import (
     text,
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, read_type
+from xmlstream.operators.expressions.operations.spark_type import (
+    INTEGERS,
+    TEMPORAL,
+    NotDefined,
+    NotProven,
+    read_type,
+    unlike,
+)
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 
@@ -103,8 +110,12 @@ class Translator:
         """The part of a tree."""
         for kind in type(tree).__mro__:
             if (how := _FORMS.get(kind)) is not None:
-                return how(self, tree)
-        raise NotProven(f"the form {tree.key.upper()}")
+                try:
+                    return how(self, tree)
+                except NotProven as error:
+                    error.tree = error.tree or tree
+                    raise
+        raise NotProven(f"the expression {render(tree).replace('`', '')}")
 
     def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
         """The parts of several trees."""
@@ -154,7 +165,7 @@ class Translator:
         of, seems = self.part(given), call_name(by.unnest()) == "make_dt_interval"
         days, micros = divided(interval(by))
         if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-            raise NotProven(f"{of.type.name} {operator} INTERVAL")
+            raise unlike(f"{of.type.name} {operator} INTERVAL", [of.type.kind], ["TIMESTAMP"])
         if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
             shown = f"({local(of, self._zone)} {operator} to_microseconds({days * 86_400_000_000}))"
             of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
@@ -207,7 +218,7 @@ class Translator:
         if of.type.same(VOID):
             return Part(null(BOOLEAN), BOOLEAN, True)
         if of.type.name != "BOOLEAN":
-            raise NotProven(f"a condition of {of.type.name}")
+            raise unlike(f"condition of {of.type.name}", [of.type.kind], ["BOOLEAN"])
         return of
 
     def and_or(self, tree: exp.Expr) -> Part:
@@ -252,6 +263,7 @@ class Translator:
     def like(self, tree: exp.Expr) -> Part:
         """LIKE and ILIKE with a literal pattern without escapes."""
         of, pattern = self.parts([tree.this, tree.expression])
+        require_text("LIKE", of)
         if of.type.name != "STRING" or pattern.word is None or "\\" in pattern.word:
             raise NotProven("LIKE with a computed pattern, or with an escape")
         if isinstance(tree, exp.ILike):
@@ -297,6 +309,7 @@ class Translator:
     def trim(self, tree: exp.Expr) -> Part:
         """TRIM of blanks on both sides."""
         of = self.part(tree.this)
+        require_text("TRIM", of)
         if tree.expression or tree.args.get("position") or of.type.name != "STRING":
             raise NotProven("TRIM of characters")
         return of.computed(f"trim({of.sql}, ' ')")
@@ -306,6 +319,7 @@ class Translator:
         of = self.part(tree.this)
         start, length = tree.args.get("start"), tree.args.get("length")
         given = [self.part(each) for each in (start, length) if each is not None]
+        require_text("SUBSTRING", of)
         if of.type.name != "STRING" or any(part.whole is None for part in given):
             raise NotProven("SUBSTRING of computed places")
         places = [max(1, given[0].whole or 1), *(part.whole for part in given[1:])]
@@ -323,7 +337,9 @@ class Translator:
         operator = _BITS[type(tree)]
         sides = self.parts([tree.this, tree.expression])
         if any(side.type.name not in INTEGERS for side in sides):
-            raise NotProven(f"{sides[0].type.name} {operator} {sides[1].type.name}")
+            kinds = {side.type.kind for side in sides}
+            is_defined = kinds & {*INTEGERS, "VOID"} and kinds <= {*INTEGERS, "VOID", "STRING"}
+            raise (NotProven if is_defined else NotDefined)(f"{sides[0].type.name} {operator} {sides[1].type.name}")
         one, other = same_type(sides, operator, self._zone)
         sql = f"xor({one.sql}, {other.sql})" if operator == "^" else f"({one.sql} {operator} {other.sql})"
         return combined(sql, one.type, [one, other])
@@ -364,7 +380,8 @@ class Translator:
             raise NotProven(f"timestampdiff by {unit.name}")
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
-            raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
+            what = f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})"
+            raise unlike(what, [side.type.kind for side in sides], TEMPORAL, TEMPORAL)
         if not is_utc(self._zone):  # Spark counts by the zone's clocks: some days are longer.
             raise NotProven(f"timestampdiff in {self._zone}")
         earlier, later = (f"epoch_us({side.sql})" for side in sides)
@@ -442,6 +459,12 @@ class Translator:
 _SUMS = ("try_add", "try_subtract")
 _REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
 """Functions that Spark computes in another order where one stands in the other."""
+
+
+def require_text(what: str, part: Part) -> None:
+    """Refuses an array or a structure, which Spark does not cast to a text by itself."""
+    if isinstance(error := unlike(f"{what} of {part.type.name}", [part.type.kind], ["STRING"]), NotDefined):
+        raise error
 
 
 def _is_value(tree: exp.Expr) -> bool:

@@ -32,9 +32,11 @@ from xmlstream.operators.expressions.operations.part import (
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NESTED,
     NUMBERS,
     TEMPORAL,
     Field,
+    NotDefined,
     NotProven,
     Type,
     array_of,
@@ -43,6 +45,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     name_in_duckdb,
     read_type,
     struct_of,
+    unlike,
 )
 
 BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
@@ -96,7 +99,7 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     results = [result for _, result in branches] + ([default] if default is not None else [])
     sides = same_type(results, "CASE", zone)
     if any(test.type.name not in ("BOOLEAN", "VOID") for test, _ in branches):
-        raise NotProven("CASE with a condition that is not a BOOLEAN")
+        raise NotDefined("CASE with a condition that is not a BOOLEAN")
     tests = [test for test, _ in branches]
     whens = " ".join(f"WHEN {t.sql} THEN {r.sql}" for t, r in zip(tests, sides, strict=False))
     otherwise = f" ELSE {sides[-1].sql}" if default is not None else ""
@@ -166,7 +169,7 @@ def field(of: Part, name: str) -> Part:
         return of.computed(f"list_transform({of.sql}, lambda x: {inner.sql})", type_)
     found = [field for field in of.type.fields if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise NotProven(f"the field {name} of {of.type.name}")
+        raise (NotProven if found else NotDefined)(f"field {name} of {of.type.name}")
     sql = f"struct_extract({of.sql}, {text(found[0].name)})"
     nullable, null = (has or found[0].nullable for has in (of.nullable, of.null))
     return joined(sql, found[0].type, [of], nullable=nullable, null=null)
@@ -216,6 +219,8 @@ def element(array: Part, index: Part, *, first: int) -> Part:
 
 
 def _array_contains(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if parts[0].type.element is None:
+        require(name, parts, ["ARRAY"], [parts[-1].type.kind])
     if len(parts) != 2 or parts[0].type.element is None or parts[1].type.kind in (*FLOATING, "VOID"):
         raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
     array, value = parts
@@ -270,8 +275,9 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if not any(part.type.name == "STRING" for part in parts):
-        raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
+    if not any(part.type.name == "STRING" for part in parts) or any(part.type.kind in NESTED for part in parts):
+        kinds, types = [part.type.kind for part in parts], ", ".join(part.type.name for part in parts)
+        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[0] == "ARRAY" else ["STRING"]] * len(parts))
     parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")

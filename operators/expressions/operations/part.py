@@ -18,7 +18,14 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.spark_type import (
+    INTEGERS,
+    NotProven,
+    Type,
+    in_duckdb,
+    read_type,
+    unlike,
+)
 from xmlstream.punct_ns.errors import left_to_spark
 from xmlstream.punct_ns.slices import own
 
@@ -232,7 +239,8 @@ def require_silent(what: str, *parts: Part) -> None:
 def require(name: str, parts: Sequence[Part], *kinds: Sequence[str]) -> None:
     """Refuses arguments of other kinds, or another number of them."""
     if len(parts) != len(kinds) or any(p.type.kind not in of for p, of in zip(parts, kinds, strict=True)):
-        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+        names, given = ", ".join(part.type.name for part in parts), (part.type.kind for part in parts)
+        raise unlike(f"{name}({names})", given, *kinds)
 
 
 _DECIMAL = re.compile(r"-?(\d*)\.(\d*)")

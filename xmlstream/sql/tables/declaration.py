@@ -208,7 +208,9 @@ def _null(column: exp.Expr, text: QueryText) -> str:
                 pass
             case other:
                 key = other.key.replace("columnconstraint", "") if other is not None else "constraint"
-                what, hint = _CONSTRAINTS.get(key) or refusal(key)
+                what, hint = _CONSTRAINTS.get(key) or refusal(
+                    other if isinstance(other, exp.PrimaryKeyColumnConstraint) else key
+                )
                 hint = hint or "a column may be NOT NULL; the option domains limits its values"
                 raise text.error(what, column, hint)
     return ends
