@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,8 +136,9 @@ def installs(extra: str) -> str:
     return f"pip install '{Path(__file__).resolve().parents[1]}[{extra}]'"  # a checkout on Python's path
 
 
+@cache
 def left_to_spark() -> str:
-    """What to do where only Spark computes a query."""
+    """The hint for what only Spark computes; where Spark is missing, with the command that installs it."""
     return "leave out --engine duckdb" if find_spec("pyspark") else f"Spark computes it: {installs('spark')}"
 
 

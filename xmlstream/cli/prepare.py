@@ -29,9 +29,8 @@ from xmlstream.cli.processor_time import Times
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
-from xmlstream.session.java_process import require_java
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import JAVA_OPTIONS
+from xmlstream.session.spark_session import JAVA_OPTIONS, require_spark
 from xmlstream.session.warm_start import DIRECTORY_VARIABLE, directory, fitting, java_quoted, whole_name
 
 _TABLES = "".join(
@@ -88,7 +87,7 @@ def archive_classes(console: Console) -> PreparedArchive | None:
         Interrupted: A signal came; all processes have ended, and the older archive is unchanged.
     """
     place, prefix = directory(), fitting()
-    require_java()
+    require_spark()
     if prefix is None:
         raise UsageError(
             "the version of this Java is unknown", hint="set JAVA_HOME to a JDK or JRE with a `release` file"

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,9 +34,9 @@ from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.engines import Session, open_session, require_pyspark
+from xmlstream.session.engines import Session, installed_engines, open_session
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import cores_of, quiet_java
+from xmlstream.session.spark_session import cores_of, quiet_java, require_spark
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import require_fresh
 from xmlstream.sql.script import Script
@@ -275,7 +274,7 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
         finally:
             session.stop()
         return
-    require_pyspark()
+    require_spark()
     with ExitStack() as stack:
         if console.is_terminal:
             stack.enter_context(console.status("starting Spark"))
@@ -297,8 +296,7 @@ class Engines(ExitStack):
     def __init__(self, engine: str | None = None, conf: Mapping[str, str] | None = None) -> None:
         """Use the engine of this name; or else DuckDB, and Spark for what only Spark computes."""
         super().__init__()
-        installed = [name for name, package in (("duckdb", "duckdb"), ("spark", "pyspark")) if find_spec(package)]
-        self._names = [engine] if engine else installed or ["spark"]
+        self._names = [engine] if engine else installed_engines()[::-1] or ["spark"]
         self._conf, self._sessions = conf, dict[str, Session]()
 
     def session(self, name: str) -> Session:

@@ -120,8 +120,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option(
             "NAME",
-            "What computes: spark, the default; or duckdb, in this process and without Java, what is proven to be "
-            "equal, which is the default where PySpark is not installed.",
+            "What computes: spark, the default where it is installed; or duckdb, in this process and without Java, what"
+            " is proven to be equal.",
             group=_ENGINE,
         ),
     ] = None,
@@ -178,7 +178,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
     from xmlstream.runtime.alerts import Alerts
-    from xmlstream.session.engines import default_engine
+    from xmlstream.session.engines import chosen_engine
     from xmlstream.session.spark_errors import first_cause
     from xmlstream.sql import script as scripts
 
@@ -221,7 +221,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "conf": configuration,
                 "verbose": verbose,
                 "keep_java_quiet": not traceback,
-                "engine": computing,
+                "engine": chosen_engine(engine, master),
             },
             as_written=as_written,
             continues=continues,

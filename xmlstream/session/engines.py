@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, overload
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import UsageError, installs, not_installed
+from xmlstream.punct_ns.errors import UsageError, not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,8 +71,22 @@ def spark_engine_of(session: SparkSession) -> SparkEngine:
     return SparkEngine(session)
 
 
-ENGINES = ("spark", "duckdb")
-"""The engines that compute tuples."""
+ENGINES = {"spark": "pyspark", "duckdb": "duckdb"}
+"""The engines that compute tuples, in order of preference, each with its package."""
+
+
+def installed_engines() -> list[str]:
+    """The engines whose packages are installed."""
+    return [engine for engine, package in ENGINES.items() if find_spec(package)]
+
+
+def chosen_engine(engine: str | None, master: str | None = None) -> str:
+    """The engine of this name, by default Spark; where only DuckDB is installed, that: a line on standard error says so."""
+    if engine is None and master is None and installed_engines() == ["duckdb"]:
+        sys.stderr.write("PySpark is not installed: running in process, on DuckDB\n")
+        return "duckdb"
+    return engine or "spark"
+
 
 _ZONE = "spark.sql.session.timeZone"
 _KNOWN = (_ZONE, "memory", "threads")
@@ -83,7 +98,7 @@ def open_session(
     conf: Mapping[str, str] | None = None,
     name: str = "xmlstream",
     *,
-    engine: Literal["spark"] = "spark",
+    engine: Literal["spark"] | None = None,
 ) -> SparkSession: ...
 
 
@@ -94,7 +109,11 @@ def open_session(
 
 
 def open_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream", *, engine: str = "spark"
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    name: str = "xmlstream",
+    *,
+    engine: str | None = None,
 ) -> Session:
     """Returns the Spark session of this process, or starts one; or opens a session in which DuckDB computes.
 
@@ -104,17 +123,16 @@ def open_session(
             `memory` (the most that its tables take, such as `2GB`) and `threads`.
         name: Name of the application in Spark.
         engine: `spark`; or `duckdb`, which computes in this process what is proven to be equal to Spark's results,
-            without Java, and refuses all other expressions by name.
+            without Java, and refuses all other expressions by name. By default Spark, where it is installed.
 
     Raises:
         UsageError: The engine is not known or not installed, there is no Java, or an option is refused.
     """
     if master in ENGINES:
         raise UsageError(f"{master} is an engine, not Spark's master", hint=f'xs.open_session(engine="{master}")')
-    if engine not in ENGINES:
+    if engine not in {None, *ENGINES}:
         raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
-    if engine == "spark":
-        require_pyspark()
+    if chosen_engine(engine, master) == "spark":
         from xmlstream.session import spark_session
 
         return spark_session.open_spark_session(master, conf, name)

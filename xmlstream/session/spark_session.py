@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, installs
 from xmlstream.session import java_process, warm_start
 from xmlstream.session.spark_errors import first_cause
 
@@ -62,6 +62,7 @@ def open_spark_session(
     Raises:
         UsageError: There is no Java, or Spark rejects the master or the configuration.
     """
+    require_spark()
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -69,8 +70,6 @@ def open_spark_session(
     from xmlstream.session.java_lookups import look_up, spare_the_search
 
     submitted = _submitted()
-    if not submitted:
-        java_process.require_java()
     settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
     if master is not None:
         settings["spark.master"] = master
@@ -92,6 +91,15 @@ def open_spark_session(
     if here and not submitted:
         spare_the_search(session)
     return session
+
+
+def require_spark() -> None:
+    """Raises UsageError if Spark is not installed, or has no Java, with the ways on."""
+    if find_spec("pyspark") is None:
+        hint = f"{installs('spark')}; without it, {java_process.in_process_hint()}"
+        raise UsageError("Spark is not installed", hint=hint)
+    if not _submitted():
+        java_process.require_java()
 
 
 def _quiet_accumulators(session: SparkSession) -> None:

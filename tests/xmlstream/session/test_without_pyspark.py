@@ -25,6 +25,9 @@ PARTS = (
     "tests/xmlstream/testing/test_case.py",
 )
 
+INSTALL = "pip install 'pyspark<4.4,>=4.1'"
+IN_PROCESS = "PySpark is not installed: running in process, on DuckDB"
+
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -57,23 +60,20 @@ def test_in_process_nothing_asks_for_pyspark(packages: Path) -> None:
     assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) > 100
 
 
-def test_without_it_a_run_is_in_process_and_says_so(packages: Path, tmp_path: Path) -> None:
-    query = ("run", "data/warehouse.sql", "-D", "SENSORS=data", "-o", str(tmp_path / "out"))
-    refused = python(packages, "-m", "xmlstream", *query, "--engine", "spark")
-    assert refused.returncode == 2
-    assert refused.stderr.splitlines() == [
+def test_without_it_duckdb_computes_what_is_proven_and_names_what_is_not(packages: Path, tmp_path: Path) -> None:
+    run = ("-m", "xmlstream", "run", "data/warehouse.sql", "-D", "SENSORS=data")
+    done = python(packages, *run, "-o", str(tmp_path / "out"))
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, IN_PROCESS)
+    query = tmp_path / "refused.sql"
+    query.write_text(Path(ROOT, "data/warehouse.sql").read_text("utf-8").replace("MAX(", "KURTOSIS("), "utf-8")
+    refused = python(packages, "-m", "xmlstream", "run", str(query), "-D", "SENSORS=data", "-o", str(tmp_path / "no"))
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (2, IN_PROCESS)
+    assert refused.stderr.splitlines()[-1] == f"  Hint: Spark computes it: {INSTALL}"
+    asked = python(packages, *run, "-o", str(tmp_path / "no"), "--engine", "spark")
+    assert asked.returncode == 2
+    assert asked.stderr.splitlines() == [
         "Spark is not installed",
-        "  Hint: pip install 'pyspark<4.4,>=4.1'; without it, use --engine duckdb",
+        f"  Hint: {INSTALL}; without it, use --engine duckdb",
     ]
-    done = python(packages, "-m", "xmlstream", *query)
-    assert done.returncode == 0
-    first, *_ = done.stderr.splitlines()
-    assert first == "PySpark is not installed: DuckDB computes, in this process (--engine duckdb)"
-
-
-def test_without_it_what_spark_computes_names_what_to_install(packages: Path, tmp_path: Path) -> None:
-    table = "CREATE TABLE s (sid STRING) USING punctuated_xml OPTIONS (path 'data/sensor1.xml', rowTag 'tempdata');"
-    (tmp_path / "q.sql").write_text(f"{table} SELECT soundex(sid) AS x FROM s")
-    refused = python(packages, "-m", "xmlstream", "run", str(tmp_path / "q.sql"), "-o", str(tmp_path / "out"))
-    assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-1] == "  Hint: Spark computes it: pip install 'pyspark<4.4,>=4.1'"
+    session = python(packages, "-c", "import xmlstream as xs; print(type(xs.open_session()).__name__)")
+    assert (session.stdout, session.stderr) == ("InProcessSession\n", f"{IN_PROCESS}\n")
