@@ -186,8 +186,6 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     text, name_in_messages = query_text(query)
     if operate is not None and monitor is None:
         raise UsageError("--operate needs --monitor", hint="add --monitor 0, whose page takes what is declared")
-    if (computing := engine or default_engine()) == "duckdb" and engine is None:
-        say("PySpark is not installed: DuckDB computes, in this process (--engine duckdb)")
     if bool(alert) != (alert_command is not None):
         hint = "--alert 'in4 silent 10m' --alert-command 'notify-send \"$XMLSTREAM_ALERT $XMLSTREAM_STATE\"'"
         raise UsageError("--alert and --alert-command need each other", hint=hint)

@@ -81,7 +81,7 @@ def installed_engines() -> list[str]:
 
 
 def chosen_engine(engine: str | None, master: str | None = None) -> str:
-    """The engine of this name, by default Spark; where only DuckDB is installed, that: a line on standard error says so."""
+    """The engine of this name, by default Spark; where only DuckDB is installed, that, with a line on it."""
     if engine is None and master is None and installed_engines() == ["duckdb"]:
         sys.stderr.write("PySpark is not installed: running in process, on DuckDB\n")
         return "duckdb"
@@ -137,19 +137,6 @@ def open_session(
 
         return spark_session.open_spark_session(master, conf, name)
     return _in_process(master, conf or {})
-
-
-def require_pyspark() -> None:
-    """Raises UsageError if PySpark is not installed, with both ways on."""
-    if find_spec("pyspark") is None:
-        from xmlstream.session.java_process import in_process_hint
-
-        raise UsageError("Spark is not installed", hint=f"{installs('spark')}; without it, {in_process_hint()}")
-
-
-def default_engine() -> str:
-    """Spark; where PySpark is not installed, and DuckDB is, DuckDB."""
-    return "spark" if find_spec("pyspark") or not find_spec("duckdb") else "duckdb"
 
 
 def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession:

@@ -18,7 +18,14 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.spark_type import (
+    INTEGERS,
+    NotProven,
+    Type,
+    in_duckdb,
+    read_type,
+    unlike,
+)
 from xmlstream.punct_ns.errors import left_to_spark
 from xmlstream.punct_ns.slices import own
 
