@@ -24,8 +24,8 @@ from xmlstream.operators.expressions.operations.part import (
     local,
     null,
     refused,
+    start_of_day,
     text,
-    where_midnight_is,
 )
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
@@ -342,9 +342,7 @@ def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
 def _from_local(part: Part, to: Type, zone: str) -> Part:
     if part.type.name != "DATE":
         return part.computed(at_local(part.sql, zone), to)
-    midnight = f"CAST({part.sql} AS TIMESTAMP)"
-    sql = where_midnight_is(midnight, at_local(midnight, zone), zone)
-    return part.computed(sql, to, refuses=not is_utc(zone))
+    return part.computed(start_of_day(f"CAST({part.sql} AS TIMESTAMP)", zone), to, refuses=not is_utc(zone))
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
