@@ -12,6 +12,7 @@ import json
 import re
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,6 +135,11 @@ def installs(extra: str) -> str:
     return f"pip install '{Path(__file__).resolve().parents[1]}[{extra}]'"  # a checkout on Python's path
 
 
+def left_to_spark() -> str:
+    """What to do where only Spark computes a query."""
+    return "leave out --engine duckdb" if find_spec("pyspark") else f"Spark computes it: {installs('spark')}"
+
+
 class StateError(XmlStreamError):
     """A checkpoint or an output directory is not in the expected state; the query's operator can fix it."""
 
@@ -213,6 +219,15 @@ _OPTION = re.compile(
 )
 _ONE = re.sub(r"\?P<\w+>", "?:", _OPTION.pattern)
 _OPTIONS = re.compile(rf"`[^`]*`|(?P<run>\brun )?(?P<options>(?<![\w-]){_ONE}(?: {_ONE})*)|-D (?P<variable>\w+)=VALUE")
+
+
+def few(texts: Sequence[object], separator: str = ", ") -> str:
+    """The first three texts, and the number of the others.
+
+    >>> few(["a", "b"]), few("abcde", "; ")
+    ('a, b', 'a; b; c and 2 more')
+    """
+    return separator.join(map(str, texts[:3])) + (f" and {len(texts) - 3:,} more" if len(texts) > 3 else "")
 
 
 def without_secrets(text: str) -> str:

@@ -323,15 +323,18 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 
     Raises:
-        QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
+        QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries or a
+            target.
     """
     require_sql(spark, text)
     note_registered(spark, text)
     answers = (read_text := script.read(text, variables, session=spark)).answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
-    if len(answers) > 1:
-        raise answers[1].query.text.error(
-            "a second query is not supported here", answers[1].query.start, "use inserts_from_sql for several queries"
+    if len(answers) > 1 or answers[0].sink is not None:
+        what = "INSERT INTO" if len(answers) == 1 else "a second query"
+        hint = (
+            "use xs.run(xs.inserts_from_sql(session, text), checkpoint=…), which takes all of them with their targets"
         )
+        raise answers[-1].query.text.error(f"{what} is not supported here", answers[-1].query.start, hint)
     return Query(spark, results(read_text.plan(spark))[0])

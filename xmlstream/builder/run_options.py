@@ -16,7 +16,7 @@ from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from xmlstream.extensions import extension
 from xmlstream.plan.nodes import Node, is_endless, topological
@@ -302,8 +302,7 @@ def _checked(function: Function) -> Function:
                 raise
         raise TypeError(message)
 
-    found: Any = call
-    return found
+    return cast("Function", call)
 
 
 def answering(what: str = "", instead: Mapping[str, str] | None = None) -> Callable[[Kind], Kind]:

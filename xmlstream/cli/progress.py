@@ -22,13 +22,16 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import few
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
 
-NOTICED_EVERY_SECONDS = 30.0
-"""How often new findings are printed."""
+NOTICED_EVERY_SECONDS, FIRST_SECONDS = 30.0, 2.0
+"""How often new findings are printed; and when those are first that say that nothing is read, or not from there."""
+
+_FIRST = ("no items", "no value", "other namespace")
 
 _IMPORTED = time.monotonic()
 
@@ -57,14 +60,18 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
     done = threading.Event()
     printed: dict[Hashable, str] = {}
 
-    def say(*, again: bool = False) -> None:
+    def say(*, again: bool = False, first: bool = False) -> None:
         for finding in findings():
+            if first and getattr(finding, "kind", "") not in _FIRST:
+                continue
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
             if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
                 printed[subject] = text
 
     def wait() -> None:
+        if not done.wait(FIRST_SECONDS):
+            say(first=True)
         while not done.wait(NOTICED_EVERY_SECONDS):
             say()
 
@@ -189,8 +196,4 @@ def waited_for(rows: Sequence[AxisRow]) -> str:
     missing = [f"{row.input} to send {', '.join(row.missing[:3])}" for row in rows if row.missing]
     silent = [f"{row.input}, which has closed no {row.attribute} yet" for row in rows if row.closed == "nothing yet"]
     inputs = missing or silent
-    return (
-        f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"
-        if inputs
-        else "waits for more input"
-    )
+    return f"waits for {few(inputs, '; ')}" if inputs else "waits for more input"

@@ -35,7 +35,7 @@ from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.engines import Session, open_session
+from xmlstream.session.engines import Session, open_session, require_pyspark
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, quiet_java
 from xmlstream.sink.standard_output import StandardOutput
@@ -275,6 +275,7 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
         finally:
             session.stop()
         return
+    require_pyspark()
     with ExitStack() as stack:
         if console.is_terminal:
             stack.enter_context(console.status("starting Spark"))
@@ -296,7 +297,8 @@ class Engines(ExitStack):
     def __init__(self, engine: str | None = None, conf: Mapping[str, str] | None = None) -> None:
         """Use the engine of this name; or else DuckDB, and Spark for what only Spark computes."""
         super().__init__()
-        self._names = [engine] if engine else ["duckdb", "spark"] if find_spec("duckdb") else ["spark"]
+        installed = [name for name, package in (("duckdb", "duckdb"), ("spark", "pyspark")) if find_spec(package)]
+        self._names = [engine] if engine else installed or ["spark"]
         self._conf, self._sessions = conf, dict[str, Session]()
 
     def session(self, name: str) -> Session:

@@ -117,13 +117,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         ),
     ] = None,
     engine: Annotated[
-        str,
+        str | None,
         option(
             "NAME",
-            "What computes: spark; or duckdb, in this process and without Java, what is proven to be equal.",
+            "What computes: spark, the default; or duckdb, in this process and without Java, what is proven to be "
+            "equal, which is the default where PySpark is not installed.",
             group=_ENGINE,
         ),
-    ] = "spark",
+    ] = None,
     master: Annotated[
         str | None, option("URL", "Spark's master; by default all cores of this machine.", group=_ENGINE)
     ] = None,
@@ -177,6 +178,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
     from xmlstream.runtime.alerts import Alerts
+    from xmlstream.session.engines import default_engine
     from xmlstream.session.spark_errors import first_cause
     from xmlstream.sql import script as scripts
 
@@ -184,6 +186,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     text, name_in_messages = query_text(query)
     if operate is not None and monitor is None:
         raise UsageError("--operate needs --monitor", hint="add --monitor 0, whose page takes what is declared")
+    if (computing := engine or default_engine()) == "duckdb" and engine is None:
+        say("PySpark is not installed: DuckDB computes, in this process (--engine duckdb)")
     if bool(alert) != (alert_command is not None):
         hint = "--alert 'in4 silent 10m' --alert-command 'notify-send \"$XMLSTREAM_ALERT $XMLSTREAM_STATE\"'"
         raise UsageError("--alert and --alert-command need each other", hint=hint)
@@ -217,7 +221,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "conf": configuration,
                 "verbose": verbose,
                 "keep_java_quiet": not traceback,
-                "engine": engine,
+                "engine": computing,
             },
             as_written=as_written,
             continues=continues,

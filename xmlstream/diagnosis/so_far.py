@@ -34,7 +34,7 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters, names, topological
 from xmlstream.plan.written_plan import PLAN_FILE
-from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, original_error
+from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, left_to_spark, original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
@@ -138,7 +138,7 @@ class SoFar:
             **self._facts(),
             "result": self.result or "",
             "origin": self.origin,
-            "columns": [{"name": texts[0], "number": is_number} for texts, is_number in columns],
+            "columns": [texts[0] for texts, _ in columns],
             "rows": list(zip(*(texts[1:] for texts, _ in columns), strict=True)),
             "more": max(0, self.tuples.num_rows - most),
         }
@@ -406,4 +406,4 @@ def _table(slice_: Slice, node: Node, predicate: str | None) -> pa.Table:
 
 def is_left_to_spark(error: XmlStreamError) -> bool:
     """Whether an error is a refusal of DuckDB, which is not proven to compute a part of the query."""
-    return "leave out --engine duckdb" in f"{error.what}; {error.hint}"
+    return left_to_spark() in f"{error.what}; {error.hint}"

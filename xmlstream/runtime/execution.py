@@ -33,7 +33,7 @@ from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.punct_ns.errors import original_error, place
+from xmlstream.punct_ns.errors import few, original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
@@ -47,6 +47,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
+from xmlstream.session.spark_errors import of_values
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
@@ -256,14 +257,20 @@ class Execution:
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
                 return
+            ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, end, staged(), started, declared)
+                ranges = staged()
+                self._slice(slice_id, end, ranges, started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
-                self.failure = self._checkpoint.mirror.cause(failure)
+                read = dict.fromkeys(part.document.path for each in ranges for part in each.part.ranges)
+                of_data = of_values(failure, f"slice {slice_id}, of {few([*read])}")
+                self.failure = of_data or self._checkpoint.mirror.cause(failure)
+                if of_data is not None:
+                    raise of_data from None
                 raise
 
     def end(self) -> None:

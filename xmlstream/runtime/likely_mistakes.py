@@ -16,6 +16,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
@@ -223,7 +224,11 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
         path = options.paths[options.schema.index(name)]
         others = found.leaves - {str(known) for known in options.paths}
         there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
-        yield "no value", f"no tuple has a value of {name}, at the path {path}{there}"
+        ends = {local_tag(other.rpartition("/")[2].removeprefix("@")).lower(): other for other in sorted(others)}
+        given = (str(path).rpartition("/")[2].removeprefix("@").lower(), name.lower())
+        close = [ends[each] for text in given for each in difflib.get_close_matches(text, ends, n=1)]
+        meant = f"; path.{written_name(name)} '{close[0]}' is meant?" if close else ""
+        yield "no value", f"no tuple has a value of {name}, at the path {path}{there}{meant}"
 
 
 def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:

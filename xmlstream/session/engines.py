@@ -114,14 +114,24 @@ def open_session(
     if engine not in ENGINES:
         raise UsageError(f"there is no engine {engine}", hint=f"use {' or '.join(ENGINES)}")
     if engine == "spark":
-        if find_spec("pyspark") is None:
-            from xmlstream.session.java_process import in_process_hint
-
-            raise UsageError("Spark is not installed", hint=f"{installs('spark')}; without it, {in_process_hint()}")
+        require_pyspark()
         from xmlstream.session import spark_session
 
         return spark_session.open_spark_session(master, conf, name)
     return _in_process(master, conf or {})
+
+
+def require_pyspark() -> None:
+    """Raises UsageError if PySpark is not installed, with both ways on."""
+    if find_spec("pyspark") is None:
+        from xmlstream.session.java_process import in_process_hint
+
+        raise UsageError("Spark is not installed", hint=f"{installs('spark')}; without it, {in_process_hint()}")
+
+
+def default_engine() -> str:
+    """Spark; where PySpark is not installed, and DuckDB is, DuckDB."""
+    return "spark" if find_spec("pyspark") or not find_spec("duckdb") else "duckdb"
 
 
 def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from xmlstream.punct_ns.errors import InputError, QueryError, XmlStreamError
+
 
 def first_cause(error: BaseException) -> str:
     r"""The message of an error in one line; for an error of Java, the first exception that it names.
@@ -23,6 +25,21 @@ def first_cause(error: BaseException) -> str:
     lines = [line.strip().removeprefix(": ") for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if re.match(r"[\w.$]+(Exception|Error): ", line)]
     return (causes or lines or [type(error).__name__])[0]
+
+
+def of_values(error: BaseException, where: str) -> InputError | None:
+    """The error of values that an expression cannot compute, named by a condition of Spark's; None for any other.
+
+    Args:
+        error: What an engine has raised.
+        where: The input that has these values.
+    """
+    found = re.match(r"\[([A-Z_.]+)\] (.*)", first_cause(error))
+    is_other = isinstance(error, XmlStreamError) and not isinstance(error, QueryError)
+    if found is None or found[1] == "NOT_PROVEN" or is_other:
+        return None
+    cast = "write TRY_CAST in place of CAST: it gives null for what is no such value" if "CAST" in found[1] else None
+    return InputError(found[0].partition(" Use `try_")[0], where=where, hint=cast)
 
 
 def reason_in(log: str) -> str | None:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import rounded
-from xmlstream.operators.expressions.operations.casts import BITS
+from xmlstream.operators.expressions.operations.casts import BITS, cast
 from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
@@ -326,11 +326,15 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].whole is None):
-        raise NotProven(f"{name} with a default, or by a computed number of rows")
-    given = f", {parts[1].whole}" if len(parts) == 2 else ""
+    if not 1 <= len(parts) <= 3:
+        raise _refuse(name, parts)
+    of, further, default = parts[0], parts[1:2], [cast(each, parts[0].type) for each in parts[2:]]
+    is_computed = any(each.constant is None for each in parts[2:]) or any(each.raises for each in default)
+    if any(each.whole is None for each in further) or is_computed or (default and rows.ignores_nulls):
+        raise NotProven(f"{name} by a computed number of rows, or with a computed default")
+    given = "".join(f", {each}" for each in (*(each.whole for each in further), *(each.sql for each in default)))
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
-    return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
+    return Part(rows.computed(f"{name}({of.sql}{given}{nulls})"), of.type, of.nullable or not default)
 
 
 def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:

@@ -19,6 +19,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.punct_ns.errors import left_to_spark
 from xmlstream.punct_ns.slices import own
 
 VOID = Type("VOID")
@@ -144,7 +145,8 @@ def error(condition: str, message: str) -> str:
 
 def refused(what: str) -> str:
     """DuckDB SQL that raises an error: for this value, the result is not proven to be Spark's."""
-    return error("NOT_PROVEN", f"{what} is not proven to be equal in DuckDB: leave out --engine duckdb")
+    way = left_to_spark().replace("'", "''")
+    return error("NOT_PROVEN", f"{what} is not proven to be equal in DuckDB: {way}")
 
 
 def text(value: str) -> str:

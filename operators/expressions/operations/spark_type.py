@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, left_to_spark
 from xmlstream.punct_ns.sql_type import canonical_name, split_outside
 
 
@@ -20,7 +20,7 @@ class NotProven(QueryError):
     """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is not proven to be equal in DuckDB", hint="leave out --engine duckdb")
+        super().__init__(f"{what} is not proven to be equal in DuckDB", hint=left_to_spark())
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return NotProven, (self.what.removesuffix(" is not proven to be equal in DuckDB"),)

@@ -398,8 +398,8 @@ def moments() -> list[str]:
     found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
     found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
     found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
-    forms = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
-    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), forms)]
+    written = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
+    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), written)]
     found += ["dateadd(day3, 2)", "dayname(day1)", "monthname(day3)"]
     return found
 
@@ -542,6 +542,10 @@ def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) ->
     assert not findings.differences, findings
 
 
+LAGS = ("i1, 2, 7", "s1, 1, 'none'", "b1, 3, -1", "f1, 1, 0", "d1, 1, 2", "w1, 1, 0")
+"""Arguments of lag and lead with a default, which becomes a value of the column's type."""
+
+
 def over_rows() -> list[str]:
     rows = "PARTITION BY g ORDER BY id"
     found = [f"{f}() OVER ({rows})" for f in ("row_number", "rank", "dense_rank")]
@@ -550,6 +554,7 @@ def over_rows() -> list[str]:
         for f, a, d in product(("rank", "dense_rank"), TYPES, ("", " DESC"))
     ]
     found += [f"{f}({a}1) OVER ({rows})" for f, a in product(("lag", "lead", "first_value", "last_value"), TYPES)]
+    found += [f"{f}({a}) OVER ({rows})" for f in ("lag", "lead") for a in LAGS]
     found += [f"lag(i1, 2) OVER ({rows})", f"nth_value(s1, 2) OVER ({rows})", f"last_value(i1, true) OVER ({rows})"]
     frames = ("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
               "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",

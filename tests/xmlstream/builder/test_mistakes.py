@@ -62,6 +62,9 @@ def test_a_schema_may_be_a_dictionary(session: Any) -> None:
     assert xs.read(session, SENSOR, types, rowTag="tempdata").schema.names == ("sid", "hour", "min", "currtmp")
 
 
+TARGET = """CREATE TABLE s (sid STRING) USING punctuated_xml OPTIONS (path '{}', rowTag 'tempdata');
+CREATE TABLE o USING punctuated_xml OPTIONS (path '{}'); INSERT INTO o SELECT sid FROM s"""
+
 REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "no session": (lambda s, q: xs.read(None, SENSOR, COLUMNS, rowTag="tempdata"), "None is not a session"),
     "session and path in the other order": (lambda s, q: xs.read(SENSOR, s, COLUMNS), "is not a session"),
@@ -72,6 +75,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "a file of SQL": (lambda s, q: xs.from_sql(s, "q.sql"), 'Path("q.sql").read_text()'),
     "a path of SQL": (lambda s, q: xs.inserts_from_sql(s, Path("q.sql")), 'Path("q.sql").read_text()'),
     "SQL without a session": (lambda s, q: xs.from_sql(None, "SELECT 1"), "None is not a session"),
+    "a query with a target": (lambda s, q: xs.from_sql(s, TARGET.format(SENSOR, "out")), "xs.run(xs.inserts_from_sql("),
     "engine as a master": (lambda s, q: xs.open_session("duckdb"), 'xs.open_session(engine="duckdb")'),
     "no frame": (lambda s, q: xs.from_dataframe(q.to_arrow()), "spark.createDataFrame(frame)"),
     "a list of columns": (lambda s, q: q.select(["sid", "hour"]), "an argument of its own: 'sid', 'hour'"),
@@ -189,6 +193,7 @@ def test_what_the_errors_show_works(session: Any, query: Any, tmp_path: Path) ->
     other = xs.read(session, str(ROOT / "data" / "sensor[12].xml"), COLUMNS, rowTag="tempdata", documents="merge")
     assert other.to_arrow().num_rows > query.union_all(query.where("hour > 30")).to_arrow().num_rows
     assert xs.run([query.insert_into(tmp_path / "out")]).tuples_out == 360
+    assert xs.run(xs.inserts_from_sql(session, TARGET.format(SENSOR, tmp_path / "two"))).tuples_out == 360
     ways = (
         "order_by('hour DESC')",
         "where('hour > 3 AND min < 5')",

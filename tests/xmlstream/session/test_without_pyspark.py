@@ -57,12 +57,23 @@ def test_in_process_nothing_asks_for_pyspark(packages: Path) -> None:
     assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) > 100
 
 
-def test_without_it_a_run_names_both_ways_on(packages: Path, tmp_path: Path) -> None:
+def test_without_it_a_run_is_in_process_and_says_so(packages: Path, tmp_path: Path) -> None:
     query = ("run", "data/warehouse.sql", "-D", "SENSORS=data", "-o", str(tmp_path / "out"))
-    refused = python(packages, "-m", "xmlstream", *query)
+    refused = python(packages, "-m", "xmlstream", *query, "--engine", "spark")
     assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-2:] == [
+    assert refused.stderr.splitlines() == [
         "Spark is not installed",
         "  Hint: pip install 'pyspark<4.4,>=4.1'; without it, use --engine duckdb",
     ]
-    assert python(packages, "-m", "xmlstream", *query, "--engine", "duckdb").returncode == 0
+    done = python(packages, "-m", "xmlstream", *query)
+    assert done.returncode == 0
+    first, *_ = done.stderr.splitlines()
+    assert first == "PySpark is not installed: DuckDB computes, in this process (--engine duckdb)"
+
+
+def test_without_it_what_spark_computes_names_what_to_install(packages: Path, tmp_path: Path) -> None:
+    table = "CREATE TABLE s (sid STRING) USING punctuated_xml OPTIONS (path 'data/sensor1.xml', rowTag 'tempdata');"
+    (tmp_path / "q.sql").write_text(f"{table} SELECT soundex(sid) AS x FROM s")
+    refused = python(packages, "-m", "xmlstream", "run", str(tmp_path / "q.sql"), "-o", str(tmp_path / "out"))
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == "  Hint: Spark computes it: pip install 'pyspark<4.4,>=4.1'"

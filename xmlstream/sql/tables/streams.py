@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xmlstream.dataclasses import replace
 from xmlstream.plan.nodes import Node, StreamScan
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, left_to_spark
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import is_connect, is_in_process
@@ -137,7 +137,7 @@ def found(node: Node, session: Session) -> Node:
         if is_in_process(session):
             raise UsageError(
                 "a stream of Spark's needs a session of Spark's",
-                hint="leave out --engine duckdb; or have the stream write files, and read them USING punctuated_xml",
+                hint=f"{left_to_spark()}; or have the stream write files, and read them USING punctuated_xml",
             )
         frame = frame_of(session, node.operator.view or "")
         _require_driven_here(frame, node.operator.name)
