@@ -132,9 +132,9 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
 
 
 def keywords_in(text: str) -> list[Keyword]:
-    """Keywords of a text: `name = default: meaning`, with the type in brackets if the default does not show it.
+    r"""Keywords of a text: `name = default: meaning`, with the type in brackets if the default does not show it.
 
-    >>> keywords_in("    rate = 1.0: Tuples per time unit.\\n    most (int | None) = None: How many.")[1].type
+    >>> keywords_in("    rate = 1.0: Tuples per time unit.\n    most (int | None) = None: How many.")[1].type
     'int | None'
     """
     listed = re.findall(r"^    (\w+)(?: \((.*?)\))? = (.*?): (.*(?:\n {8}.*)*)", text, re.MULTILINE)

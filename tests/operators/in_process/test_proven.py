@@ -253,7 +253,8 @@ def texts() -> list[str]:
     ]
     found += ["concat_ws('-', s1, s2)", "concat_ws(s1, s2, s3)", "split_part(s1, '/', 2)", "split_part(s3, 'a', 1)",
               "split_part(s1, '//', 3)", "split_part(s1, 'a', -1)", "array_max(split(s1, 'a'))",
-              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp_like(s3, 'a?b')"]  # fmt: skip
+              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp(s1, 'a$')", "rlike(s1, '^a')",
+              "regexp_like(s3, 'a?b')"]  # fmt: skip
     found += [f"regexp_replace(s1, '{pattern}', 'x')" for pattern in patterns(60 if AT_NIGHT else 10)]
     found += [f"s1 RLIKE '^{pattern}'" for pattern in patterns(60 if AT_NIGHT else 10)]
     return found
