@@ -223,9 +223,10 @@ def combined(
 def require_silent(what: str, *parts: Part) -> None:
     """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them.
 
-    Of a call of a Python function it knows nothing.
+    Of a call of a Python function it knows nothing, nor of what is null for some value and an error in DuckDB alone.
     """
-    if any(part.raises and not part.sql.startswith(own("python")) for part in parts):
+    known = (part for part in parts if part.raises and not (part.refuses and part.null))
+    if any(not part.sql.startswith(own("python")) for part in known):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 

@@ -415,6 +415,10 @@ def choices() -> list[str]:
     found += [f"round({a}1, {n})" for a, n in product(NUMBERS, (0, 1, 2, 5))] + [
         f"bit_count({a}1)" for a in ("ti", "i", "b")
     ]
+    types = ("DOUBLE", "INT", "DATE", "DECIMAL(5,2)")
+    nulls = product((1, 3), types, ("NULL", "NOT NULL"))
+    found += [f"TRY_CAST(s{i} AS {to}) IS {null}" for i, to, null in nulls]
+    found += ["isnull(TRY_CAST(s3 AS INT))", "isnotnull(lower(s1))", "lower(s1) IS NULL"]
     found += ["nvl2(i1, b3, 2)", "nvl2(s3, s1, 'x')"]
     found += [f"coalesce({a}1, {b}2)" for a, b in product(NUMBERS, NUMBERS)] + [
         "coalesce(i1, 0L)",
@@ -475,7 +479,8 @@ def test_choices(spark: SparkSession) -> None:
 
 
 def aggregates() -> list[str]:
-    found = ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
+    found = [f"count(TRY_CAST(s{i} AS {to}))" for i, to in product((1, 3), ("DOUBLE", "INT", "DATE"))]
+    found += ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
     found += [f"{f}({a}1)" for f, a in product(("count", "min", "max"), TYPES)] + [
         f"count(DISTINCT {a}1)" for a in TYPES
     ]
