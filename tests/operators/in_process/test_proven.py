@@ -134,6 +134,7 @@ def casts() -> list[str]:
     found += [
         f"TRY_CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3)) if AT_NIGHT or i == 3 or a == "s"
     ]
+    found += [f"TRY_CAST(regexp_replace(s{i}, '[^0-9]$', '') AS {to})" for i, to in product((1, 3), TYPES.values())]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
     return found + [
         f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
