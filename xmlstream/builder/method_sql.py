@@ -219,6 +219,7 @@ JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
 
+@answering()
 def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
