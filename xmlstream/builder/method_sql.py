@@ -16,11 +16,9 @@ from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args
 
-from sqlglot import exp
-
 from xmlstream.builder.run_options import ON_GROUPS, ON_WINDOWS, answering
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.dialect import parsed
+from xmlstream.operators.expressions.dialect import expression, parsed
 from xmlstream.operators.expressions.duration import duration
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.top_n import Rank
@@ -221,6 +219,7 @@ JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
 
+@answering()
 def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
@@ -354,7 +353,7 @@ def asof_sql(
         )
     equal = [f"{quoted(left)}.{quoted(key)} = {quoted(right)}.{quoted(there.attribute(key).name)}" for key in keys]
     oldest = f"{quoted(right)}.{quoted(at)} >= {quoted(left)}.{quoted(compared)} - ("
-    length = duration(exp.Literal.string(str(tolerance)))
+    length = duration(expression(text_literal(str(tolerance))))
     span = (
         str(tolerance)
         if length is None or "interval" in str(tolerance).lower()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial, wraps
@@ -128,6 +129,19 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
         Keyword(name, str(getattr(kind, "__forward_arg__", kind)), defaults.get(name), meanings.get(name, ""))
         for name, kind in kinds[-1].__annotations__.items()
     ]
+
+
+def keywords_in(text: str) -> list[Keyword]:
+    r"""Keywords of a text: `name = default: meaning`, with the type in brackets if the default does not show it.
+
+    >>> keywords_in("    rate = 1.0: Tuples per time unit.\n    most (int | None) = None: How many.")[1].type
+    'int | None'
+    """
+    listed = re.findall(r"^    (\w+)(?: \((.*?)\))? = (.*?): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    types = (
+        (name, type_, literal_eval(default), " ".join(meaning.split())) for name, type_, default, meaning in listed
+    )
+    return [Keyword(n, t or ("str | None" if d is None else type(d).__name__), d, m) for n, t, d, m in types]
 
 
 _DEFAULTS = {

@@ -19,13 +19,14 @@ from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     at_local,
+    bound,
     error,
     is_utc,
     local,
     null,
     refused,
+    start_of_day,
     text,
-    where_midnight_is,
 )
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
@@ -212,6 +213,9 @@ def tried(part: Part, to: Type, zone: str) -> Part:
     Raises:
         NotProven: This cast is not proven, or the part can raise an error.
     """
+    if part.refuses:  # whose error no TRY may take
+        found = tried(replace(part, sql="given", raises=False, refuses=False), to, zone)
+        return replace(found, sql=bound(part.sql, "given", found.sql), raises=True, refuses=True)
     if part.raises:
         raise NotProven("TRY_CAST of an operand that can raise an error")
     if part.type.kind == "STRING" and to.kind in _TEXTS and _constant(part, to) is None:
@@ -355,9 +359,7 @@ def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
 def _from_local(part: Part, to: Type, zone: str) -> Part:
     if part.type.name != "DATE":
         return part.computed(at_local(part.sql, zone), to)
-    midnight = f"CAST({part.sql} AS TIMESTAMP)"
-    sql = where_midnight_is(midnight, at_local(midnight, zone), zone)
-    return part.computed(sql, to, refuses=not is_utc(zone))
+    return part.computed(start_of_day(f"CAST({part.sql} AS TIMESTAMP)", zone), to, refuses=not is_utc(zone))
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:

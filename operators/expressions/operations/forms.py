@@ -35,7 +35,6 @@ from xmlstream.operators.expressions.operations.part import (
     interval,
     is_utc,
     joined,
-    local,
     near,
     null,
     number,
@@ -167,7 +166,7 @@ class Translator:
         if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
             raise unlike(f"{of.type.name} {operator} INTERVAL", [of.type.kind], ["TIMESTAMP"])
         if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
-            shown = f"({local(of, self._zone)} {operator} to_microseconds({days * 86_400_000_000}))"
+            shown = f"({{}} {operator} to_microseconds({days * 86_400_000_000}))"
             of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.

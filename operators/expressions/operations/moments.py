@@ -26,7 +26,6 @@ from xmlstream.operators.expressions.operations.part import (
     refused,
     require,
     text,
-    where_midnight_is,
 )
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
 
@@ -95,10 +94,8 @@ def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
         raise NotProven(f"date_trunc('{unit}', TIMESTAMP)")
     if unit in _MONTHS or not (is_utc(zone) or unit.endswith("SECOND")):
         name = _MONTHS.get(unit) or unit.lower().replace("dd", "day")
-        shown = f"CAST(date_trunc('{name}', {local(of, zone)}) AS TIMESTAMP)"
-        begun = near(of.sql, shown, zone)
-        sql = where_midnight_is(shown, begun, zone) if unit in _MONTHS else begun
-        return of.computed(sql, TIMESTAMP, seems=True, refuses=unit in _MONTHS and not is_utc(zone))
+        begun = near(of.sql, f"CAST(date_trunc('{name}', {{}}) AS TIMESTAMP)", zone, is_day=unit in _MONTHS)
+        return of.computed(begun, TIMESTAMP, seems=True, refuses=unit in _MONTHS and not is_utc(zone))
     micros, length = f"epoch_us({of.sql})", _UNITS[unit]
     down = f"({micros} - ((({micros} % {length}) + {length}) % {length}))"
     return of.computed(f"make_timestamptz({down})", TIMESTAMP, seems=True)

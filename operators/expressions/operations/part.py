@@ -230,9 +230,10 @@ def combined(
 def require_silent(what: str, *parts: Part) -> None:
     """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them.
 
-    Of a call of a Python function it knows nothing.
+    Of a call of a Python function it knows nothing, nor of what is null for some value and an error in DuckDB alone.
     """
-    if any(part.raises and not part.sql.startswith(own("python")) for part in parts):
+    known = (part for part in parts if part.raises and not (part.refuses and part.null))
+    if any(not part.sql.startswith(own("python")) for part in known):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 
@@ -322,19 +323,37 @@ def local(part: Part, zone: str) -> str:
     return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
 
 
+def bound(sql: str, name: str, of: str) -> str:
+    """An expression of a value that is computed once, and named in it."""
+    return f"list_transform([{sql}], lambda {name}: {of})[1]"
+
+
 def at_local(shown: str, zone: str) -> str:
     """The moment at which the clocks of the zone show a local time: the first, or that time later if they skip it."""
     if is_utc(zone):
         return f"timezone('UTC', {shown})"
-    last = f"timezone({text(zone)}, {shown})"
-    day_before = f"({last} - to_microseconds(86400000000))"
-    return _unless(f"epoch_us({shown}) - ({_ahead(day_before, zone)})", shown, last, zone)
+    last = f"timezone({text(zone)}, clock)"
+    return bound(shown, "clock", _with_offset(f"({last} - to_microseconds(86400000000))", "clock", last, zone))
 
 
-def where_midnight_is(midnight: str, begun: str, zone: str) -> str:
-    """The begin of a day, given its midnight; refused where the clocks go ahead over midnight, and not from it."""
+def start_of_day(midnight: str, zone: str) -> str:
+    """The first moment of a day, given its midnight."""
     if is_utc(zone):
-        return begun
+        return at_local(midnight, zone)
+    return bound(midnight, "midnight", _where_midnight_is("midnight", at_local("midnight", zone), zone))
+
+
+def near(moment: str, form: str, zone: str, *, is_day: bool = False) -> str:
+    """The moment of a local time computed from that of a moment: the offset of this one is kept where it can be."""
+    if is_utc(zone):
+        return at_local(form.format(f"timezone('UTC', {moment})"), zone)
+    found = _with_offset("moment", "shown", at_local("shown", zone), zone)
+    found = _where_midnight_is("shown", found, zone) if is_day else found
+    return bound(moment, "moment", bound(form.format(f"timezone({text(zone)}, moment)"), "shown", found))
+
+
+def _where_midnight_is(midnight: str, begun: str, zone: str) -> str:
+    """Refuses the begin of a day where the clocks go ahead over midnight, and not from it."""
     last, tick = f"timezone({text(zone)}, {midnight})", "to_microseconds(1)"
     shows = (
         f"timezone({text(zone)}, {last}) = {midnight} OR timezone({text(zone)}, {last} - {tick}) = {midnight} - {tick}"
@@ -342,19 +361,8 @@ def where_midnight_is(midnight: str, begun: str, zone: str) -> str:
     return f"CASE WHEN {shows} THEN {begun} WHEN {midnight} IS NOT NULL THEN {refused('this day')} END"
 
 
-def near(moment: str, shown: str, zone: str) -> str:
-    """The moment of a local time computed from that of a moment: the offset of this one is kept where it can be."""
-    if is_utc(zone):
-        return at_local(shown, zone)
-    return _unless(f"epoch_us({shown}) - ({_ahead(moment, zone)})", shown, at_local(shown, zone), zone)
-
-
-def _ahead(moment: str, zone: str) -> str:
-    """The microseconds by which the clocks are ahead of UTC at a moment."""
-    return f"epoch_us(timezone({text(zone)}, {moment})) - epoch_us({moment})"
-
-
-def _unless(micros: str, shown: str, other: str, zone: str) -> str:
-    """The moment of these microseconds if the clocks show the local time then, else the other one."""
-    first = f"make_timestamptz({micros})"
-    return f"CASE WHEN timezone({text(zone)}, {first}) = {shown} THEN {first} ELSE {other} END"
+def _with_offset(moment: str, shown: str, other: str, zone: str) -> str:
+    """The moment of a local time with the offset of a moment if the clocks show it then, else the other one."""
+    ahead = f"epoch_us(timezone({text(zone)}, {moment})) - epoch_us({moment})"
+    found = f"make_timestamptz(epoch_us({shown}) - ({ahead}))"
+    return f"CASE WHEN timezone({text(zone)}, {found}) = {shown} THEN {found} ELSE {other} END"

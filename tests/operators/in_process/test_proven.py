@@ -134,6 +134,7 @@ def casts() -> list[str]:
     found += [
         f"TRY_CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3)) if AT_NIGHT or i == 3 or a == "s"
     ]
+    found += [f"TRY_CAST(regexp_replace(s{i}, '[^0-9]$', '') AS {to})" for i, to in product((1, 3), TYPES.values())]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
     return found + [
         f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
@@ -253,7 +254,8 @@ def texts() -> list[str]:
     ]
     found += ["concat_ws('-', s1, s2)", "concat_ws(s1, s2, s3)", "split_part(s1, '/', 2)", "split_part(s3, 'a', 1)",
               "split_part(s1, '//', 3)", "split_part(s1, 'a', -1)", "array_max(split(s1, 'a'))",
-              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp_like(s3, 'a?b')"]  # fmt: skip
+              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp(s1, 'a$')", "rlike(s1, '^a')",
+              "regexp_like(s3, 'a?b')"]  # fmt: skip
     found += [f"regexp_replace(s1, '{pattern}', 'x')" for pattern in patterns(60 if AT_NIGHT else 10)]
     found += [f"s1 RLIKE '^{pattern}'" for pattern in patterns(60 if AT_NIGHT else 10)]
     return found
@@ -414,6 +416,10 @@ def choices() -> list[str]:
     found += [f"round({a}1, {n})" for a, n in product(NUMBERS, (0, 1, 2, 5))] + [
         f"bit_count({a}1)" for a in ("ti", "i", "b")
     ]
+    types = ("DOUBLE", "INT", "DATE", "DECIMAL(5,2)")
+    nulls = product((1, 3), types, ("NULL", "NOT NULL"))
+    found += [f"TRY_CAST(s{i} AS {to}) IS {null}" for i, to, null in nulls]
+    found += ["isnull(TRY_CAST(s3 AS INT))", "isnotnull(lower(s1))", "lower(s1) IS NULL"]
     found += ["nvl2(i1, b3, 2)", "nvl2(s3, s1, 'x')"]
     found += [f"coalesce({a}1, {b}2)" for a, b in product(NUMBERS, NUMBERS)] + [
         "coalesce(i1, 0L)",
@@ -474,7 +480,8 @@ def test_choices(spark: SparkSession) -> None:
 
 
 def aggregates() -> list[str]:
-    found = ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
+    found = [f"count(TRY_CAST(s{i} AS {to}))" for i, to in product((1, 3), ("DOUBLE", "INT", "DATE"))]
+    found += ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
     found += [f"{f}({a}1)" for f, a in product(("count", "min", "max"), TYPES)] + [
         f"count(DISTINCT {a}1)" for a in TYPES
     ]

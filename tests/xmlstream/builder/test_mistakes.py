@@ -132,6 +132,7 @@ HABITS = {
     "q.order_by()": 'order_by("a DESC", "b")',
     "q.orderBy('hour').limit('3')": "limit takes n as a whole number",
     "q.window('ts', 5)": "window takes size as a text",
+    "xs.session_window('ts', 5)": "takes gap as a text",
     "q.explode('sid')": "explode(array, element, …)",
     "q.agg({'hour': 'max'})": 'group_by("k").agg(',
     "q.max()": 'group_by("k").agg(',
