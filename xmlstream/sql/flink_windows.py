@@ -114,6 +114,10 @@ class Rewriting:
                     calls_in_from |= {id(outer), id(call)}
                     if isinstance(call, exp.Anonymous) and str(call.this).upper() in _LENGTHS:
                         node.replace(self._table(node, _Call.of(call, self.text)))
+                case exp.Anonymous(expressions=[exp.Var(this=unit), *_]):
+                    # The tree has the unit in capitals; Spark's plans of `hour` and HOUR differ.
+                    if written := re.compile(r"\w+\s*\(\s*(\w+)").match(self.text.text, node.meta["start"]):
+                        self._replace(*written.span(1), unit, written.start(1))
                 case exp.Anonymous() if id(node) not in calls_in_from and str(node.this).upper() in _FUNCTIONS:
                     node.replace(self._function(node, _Call.of(node, self.text)))
         for call in reversed([*tree.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call

@@ -219,6 +219,9 @@ _OTHERWISE = {
 }
 """What to write for what other engines do with other arguments of functions of Spark."""
 
+_BY_UNIT = ("date_add", "date_diff", "dateadd", "datediff")
+"""Functions that have another form with a unit, as in dateadd(HOUR, 1, ts)."""
+
 
 def is_of_sql(name: str) -> bool:
     """Whether SQL has a function of this name, supported or not."""
@@ -264,8 +267,9 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
     least, most = _ARGUMENTS.get(name, (0, 255))
+    has_unit = name in _BY_UNIT and number == 3 and isinstance(call.expressions[0], exp.Var)
     moves = name in ("date_add", "date_sub", "dateadd") and any(isinstance(e, exp.Interval) for e in call.expressions)
-    if least <= number <= most and not moves:
+    if has_unit or (least <= number <= most and not moves):
         return None
     hint = next((hint for names, hint in _OTHERWISE.items() if name in names.split()), None)
     if moves:
