@@ -114,7 +114,7 @@ class Translator:
                     raise
         around = call_name(tree.parent) if isinstance(tree, exp.Var | exp.Interval) else ""
         error = NotProven(f"{f'{around} with' if around else 'the expression'} {render(tree).replace('`', '')}")
-        error.tree = tree
+        error.tree = tree.parent if around else tree
         raise error
 
     def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
