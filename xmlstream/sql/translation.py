@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, offset, render
+from xmlstream.operators.expressions.dialect import READ_SPECIALLY, call_name, offset, render
 from xmlstream.operators.expressions.operations.python_functions import as_written, known_by
 from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import whole_number
@@ -366,6 +366,8 @@ def _placed(query: Statement) -> Iterator[None]:
         alike = [node for node in nodes if shape is not None and _shape(node) == shape]
         alike += [node for node in nodes if name is not None and as_written(call_name(node)) == name]
         at = next((start for node in alike if (start := offset(node)) is not None), query.start)
+        if (before := _READ_SPECIALLY.search(query.text.text, 0, at)) is not None:
+            at = before.start()
         written = re.match(r"(\w+)\s*\(", query.text.text[at:])  # `position(…)` is read as another function
         what = error.what if name is None or not written else error.what.replace(name, written[1].lower(), 1)
         raise query.text.error(what, at, error.hint) from None
@@ -378,6 +380,7 @@ def _shape(tree: exp.Expr) -> str:
     return render(tree.transform(lambda node: exp.column(node.name) if isinstance(node, exp.Column) else node)).lower()
 
 
+_READ_SPECIALLY = re.compile(rf"\b(?:{'|'.join(READ_SPECIALLY)})\s*\(\s*$", re.IGNORECASE)
 _OF_A_FUNCTION = re.compile(r"the function (\w+) ")
 
 

@@ -111,10 +111,13 @@ class Translator:
             if (how := _FORMS.get(kind)) is not None:
                 try:
                     return how(self, tree)
-                except NotProven as error:
-                    error.tree = error.tree or tree
+                except NotProven as refused:
+                    refused.tree = refused.tree or tree
                     raise
-        raise NotProven(f"the expression {render(tree).replace('`', '')}")
+        around = call_name(tree.parent) if isinstance(tree, exp.Var | exp.Interval) else ""
+        error = NotProven(f"{f'{around} with' if around else 'the expression'} {render(tree).replace('`', '')}")
+        error.tree = tree.parent if around else tree
+        raise error
 
     def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
         """The parts of several trees."""

@@ -95,7 +95,7 @@ _PARTS = {
     "jsonextract": ("the operator ->", "on Spark write get_json_object(text, '$.a')"),
     "jsonextractscalar": ("the operator ->>", "on Spark write get_json_object(text, '$.a')"),
     "similarto glob": ("this comparison of texts", "write text LIKE 'a%', or text RLIKE '^a'"),
-    "into": ("SELECT … INTO", "declare t with CREATE TABLE t USING …, and write INSERT INTO t SELECT …"),
+    "into": ("INTO", "declare t with CREATE TABLE t USING …, and write INSERT INTO t SELECT …"),
     "primarykeycolumnconstraint primarykey": (
         "PRIMARY KEY",
         "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'",

@@ -172,13 +172,13 @@ _REASONS = {
     _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
     _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
     _TIME_WINDOWS: WINDOW_HINT,
-    _GENERATORS: f"{ONE_FOR_ONE}; on Spark explode(arrays_zip(x, y)) t AS e explodes several at once, as e.x and e.y",
+    _GENERATORS: f"{ONE_FOR_ONE}; on Spark explode(arrays_zip(tags, prices)) t AS e explodes two at once, as e.tags",
     _LAMBDAS: "functions with a lambda (x -> …) are not supported",
     _SESSION: "its value depends on the session or the process that computes it",
     "input_file_name": OF_DOCUMENT,
     _OUTSIDE: "a query may call Spark's own functions only",
     "top topk": "write SELECT … ORDER BY … LIMIT 3",
-    "split_index": "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
+    "split_index": "write split_part(text, '/', 4), which counts from 1, for the index 3, which counts from 0",
     "datetime_trunc time_trunc timestamp_trunc datetrunc": "write date_trunc('HOUR', ts)",
     "getdate sysdate systimestamp": "write current_timestamp()",
     "format format_date format_timestamp strftime time_format timestamptostring": (
@@ -218,6 +218,9 @@ _OTHERWISE = {
     "date_diff datediff": _APART,
 }
 """What to write for what other engines do with other arguments of functions of Spark."""
+
+_BY_UNIT = ("date_add", "date_diff", "dateadd", "datediff")
+"""Functions that have another form with a unit, as in dateadd(HOUR, 1, ts)."""
 
 
 def is_of_sql(name: str) -> bool:
@@ -264,8 +267,9 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
     least, most = _ARGUMENTS.get(name, (0, 255))
+    has_unit = name in _BY_UNIT and number == 3 and isinstance(call.expressions[0], exp.Var)
     moves = name in ("date_add", "date_sub", "dateadd") and any(isinstance(e, exp.Interval) for e in call.expressions)
-    if least <= number <= most and not moves:
+    if has_unit or (least <= number <= most and not moves):
         return None
     hint = next((hint for names, hint in _OTHERWISE.items() if name in names.split()), None)
     if moves:
