@@ -22,16 +22,14 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
-from xmlstream.punct_ns.errors import few
+from xmlstream.runtime.likely_mistakes import MISREAD
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
 
-NOTICED_EVERY_SECONDS, FIRST_SECONDS = 30.0, 2.0
-"""How often new findings are printed; and when those are first that say that nothing is read, or not from there."""
-
-_FIRST = ("no items", "no value", "other namespace")
+NOTICED_EVERY_SECONDS = 30.0
+"""How often new findings are printed; at first more often, those that a source is misread."""
 
 _IMPORTED = time.monotonic()
 
@@ -60,20 +58,22 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
     done = threading.Event()
     printed: dict[Hashable, str] = {}
 
-    def say(*, again: bool = False, first: bool = False) -> None:
+    def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():
             if first and getattr(finding, "kind", "") not in _FIRST:
                 continue
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
+            if early and getattr(finding, "kind", "") not in MISREAD:
+                continue
             if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
                 printed[subject] = text
 
     def wait() -> None:
-        if not done.wait(FIRST_SECONDS):
-            say(first=True)
-        while not done.wait(NOTICED_EVERY_SECONDS):
-            say()
+        seconds = min(0.5, NOTICED_EVERY_SECONDS)
+        while not done.wait(seconds):
+            say(early=seconds < NOTICED_EVERY_SECONDS)
+            seconds = min(2 * seconds, NOTICED_EVERY_SECONDS)
 
     thread = threading.Thread(target=wait, name="noticed", daemon=True)
     thread.start()

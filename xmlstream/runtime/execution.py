@@ -301,6 +301,8 @@ class Execution:
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
+        if self._inputs.closed:
+            noticed.require_items()
         drafts = [
             sink.draft(
                 ComputedSlice(

@@ -16,17 +16,20 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
-from xmlstream.punct_ns.schema import written_name
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
-from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.splits.slice_planner import WaitingNote, waiting_note
 
 OVERDUE = "overdue"
 """The kind of kept tuples that were purged by age (`xmlstream.operators.state.ages`)."""
+
+MISREAD = ("no items", "misread", "other namespace")
+"""The kinds that say that a declaration does not fit its source."""
 
 TOO_FEW = "too few"
 """The kind of groups that were closed before all their tuples had come (`xmlstream.operators.punctuators.count`)."""
@@ -133,6 +136,13 @@ class Noticed:
         """Whether no tuple was purged by age."""
         return not self.overdue
 
+    def require_items(self) -> None:
+        """Raises InputError for sources that had elements to their ends, and no item."""
+        if all(self.found.get(name, Findings()).saw_no_item for name in self.sources):
+            for one in self.findings():
+                if one.kind in MISREAD:
+                    raise InputError(f"no item in {one}", hint="name the tuples' elements in the option rowTag")
+
     def findings(self) -> list[Finding]:
         """All findings up to now."""
         findings: list[Finding] = []
@@ -224,11 +234,12 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
         path = options.paths[options.schema.index(name)]
         others = found.leaves - {str(known) for known in options.paths}
         there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
-        ends = {local_tag(other.rpartition("/")[2].removeprefix("@")).lower(): other for other in sorted(others)}
-        given = (str(path).rpartition("/")[2].removeprefix("@").lower(), name.lower())
-        close = [ends[each] for text in given for each in difflib.get_close_matches(text, ends, n=1)]
-        meant = f"; path.{written_name(name)} '{close[0]}' is meant?" if close else ""
-        yield "no value", f"no tuple has a value of {name}, at the path {path}{there}{meant}"
+        leaf = likely_leaf(str(path), others)
+        mend = f"; path.{name} '{leaf}' would read one" if leaf else ""
+        yield (
+            "no value" if leaf is None else "misread",
+            f"no tuple has a value of {name}, at the path {path}{there}{mend}",
+        )
 
 
 def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:

@@ -81,7 +81,7 @@ def installed_engines() -> list[str]:
 
 
 def chosen_engine(engine: str | None, master: str | None = None) -> str:
-    """The engine of this name, by default Spark; where only DuckDB is installed, that, with a line on it."""
+    """The engine of this name, by default Spark; where only DuckDB is installed, that, which standard error says."""
     if engine is None and master is None and installed_engines() == ["duckdb"]:
         sys.stderr.write("PySpark is not installed: running in process, on DuckDB\n")
         return "duckdb"

@@ -11,8 +11,9 @@ row's number among the rows of its parent, `position()`; an element with all its
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -339,6 +340,21 @@ def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
 def _passage(node: LeafTree, deep: LeafTree) -> LeafTree:
     """Returns the node that applies the declarations for any depth further down."""
     return node if node.is_passage else LeafTree(children={ANYWHERE: deep}, is_passage=True)
+
+
+def likely_leaf(name: str, leaves: Iterable[str]) -> str | None:
+    """The leaf that a path or a name is likely to mean: one of its name elsewhere, else one of a similar path.
+
+    >>> likely_leaf("id", {"at", "head/ID", "head/line/@id"}), likely_leaf("amount", {"amonut", "at"})
+    ('head/ID', 'amonut')
+    """
+
+    def last(path: str) -> str:
+        return re.split("[/@]", path)[-1].casefold()
+
+    ordered = sorted(leaves, key=lambda leaf: (leaf.count("/"), leaf))
+    same = next((leaf for leaf in ordered if last(leaf) == last(name)), None)
+    return same or next(iter(difflib.get_close_matches(name, ordered, n=1)), None)
 
 
 def local_tag(tag: str) -> str:

@@ -92,9 +92,14 @@ class Findings(Record):
         return bool(self.bytes) and not (self.tuples or self.said or self.void or self.aside)
 
     @property
+    def saw_no_item(self) -> bool:
+        """Whether there are only other elements than items."""
+        return self.is_nothing and bool(self.elements or self.foreign)
+
+    @property
     def saw_nothing(self) -> bool:
         """Whether there are only other elements than items, or no tuple had any attribute that was read."""
-        return (self.is_nothing and bool(self.elements or self.foreign)) or bool(self.missing and not self.had)
+        return self.saw_no_item or bool(self.missing and not self.had)
 
 
 Findings.sparse = tuple(each.name for each in fields(Findings))

@@ -19,6 +19,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import patterns_of
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from xmlstream.sources.xml.splits.split_points import ElementNames, Fragment, fragments
@@ -102,34 +103,36 @@ def set_aside(malformed: Iterable[Malformed], encoding: str | None = None, *, wh
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """Builds the error to raise if bad input stops the reading."""
     (bad,) = set_aside([malformed], encoding, whole=False)
-    return error_of(bad)
+    return error_of(bad, malformed.raw)
 
 
-def error_of(bad: DeadLetter) -> MalformedInput:
-    """Builds the error to raise if an item that would be set aside stops the reading."""
+def error_of(bad: DeadLetter, raw: str | None = None) -> MalformedInput:
+    """Builds the error to raise if an item that would be set aside stops the reading; `raw` is its text, if known."""
     return MalformedInput(
         bad.reason,
         document=bad.document,
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or ""),
+        hint=mend(bad.kind, bad.reason, bad.document or "", raw or bad.raw),
     )
 
 
-def mend(kind: str, reason: str, document: str) -> str | None:
+def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str | None:
     """Returns a hint how reading can continue; None for a document that has ended, and has a flaw of its own.
 
     >>> mend("tuple", "temp: 'n/a' is not a valid DOUBLE", "in.xml")
     "fix the source, divert such items with the option mode 'PERMISSIVE', or declare nullValue 'n/a' if that means null"
     >>> mend("tuple", "day: '20.11.2026' is not a valid DATE (2003-05-15)", "in.xml").rpartition(", or ")[2]
     "declare dateFormat 'dd.MM.yyyy'"
+    >>> mend("tuple", "id is null, but declared NOT NULL", "in.xml", "<t><a><id>5</id></a></t>").rpartition(", or ")[2]
+    "write path.id 'a/id' in its OPTIONS"
     """
     if kind == "document":
         if reason.startswith("Premature end"):
             return _CUT_OFF if is_object_url(document) else _GROWING
         return next((hint for flaw, hint in _FLAWS.items() if re.match(flaw, reason)), None)
-    return ", or ".join(_MENDS) if (more := _declaration(reason)) is None else f"{', '.join(_MENDS)}, or {more}"
+    return ", or ".join(_MENDS) if (more := _declaration(reason, raw)) is None else f"{', '.join(_MENDS)}, or {more}"
 
 
 _FLAWS = {
@@ -152,9 +155,21 @@ _COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestam
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 
-def _declaration(reason: str) -> str | None:
+def _leaves(item: str) -> Iterator[str]:
+    """The paths below an item's element that have a text."""
+    root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
+    for each in () if root is None else root.iter(etree.Element):
+        path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
+        yield from (f"{path}/@{local_tag(str(name))}".removeprefix("./") for name, value in each.items() if value)
+        if each.text and each.text.strip():
+            yield path
+
+
+def _declaration(reason: str, raw: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
     if absent := _ABSENT.search(reason):
+        if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
+            return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
     if comma := _COMMA.search(reason):
         text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"

@@ -115,7 +115,7 @@ class _Stream:
         self._file.write(self._sieve.rest())
         said = concatenated(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-        bad = set_aside(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        bad = set_aside(self._malformed, self._options.encoding, whole=self._options.mode != "DROPMALFORMED")
         bad = sorted([*bad, *self._aside, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
         encoded = _encoded(said)
         noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))

@@ -15,6 +15,7 @@ import xmlstream as xs
 from xmlstream.cli import progress
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner, waiting_note
@@ -36,7 +37,7 @@ MISTAKES = {
     # name: items, options besides a row tag t and the scheme a; the kind, and words of what is said
     "well": (GOOD, {}, None, ()),
     "tag": (GOOD, {"rowTag": "tt"}, "no items", ("tt", "a, b, t")),
-    "column": (GOOD, {"path.b": "bb"}, "no value", ("b", "bb", "leaves that no attribute reads are b")),
+    "column": (GOOD, {"path.b": "bb"}, "misread", ("b", "bb", "no attribute reads are b; path.b 'b' would read one")),
     "void": (GOOD + 2 * "<punct:t><a>3</a><c>5</c></punct:t>", {}, "void", ("2 punctuations", "c")),
     "never": (GOOD, {"schemes": "a; b prefix"}, "broken promise", ("'b prefix'",)),
     "unpromised": (
@@ -100,6 +101,19 @@ def test_each_mistake_is_said_in_the_summary_and_the_metrics_and_again_after_a_r
         *((name, kind) for name, (_, _, kind, _) in MISTAKES.items() if kind),
         ("held", "unfinished"),
     }
+
+
+def test_a_query_that_reads_no_item_fails_at_the_end_of_its_input(tmp_path: Path) -> None:
+    session = xs.open_session(engine="duckdb")
+    path = document(tmp_path / "in.xml", GOOD)
+    wrong = xs.read(session, path, "a INT, b INT", name="wrong", rowTag="tt")
+    with pytest.raises(InputError, match="no item in wrong: no element is a tt; there are a, b, t; rowTag t is meant"):
+        wrong.run(tmp_path / "out")
+    assert not list((tmp_path / "out").glob("slice-*"))
+    both = xs.read(session, path, "a INT, b INT", rowTag="t").union(wrong).run(tmp_path / "both", keep_open=False)
+    assert [finding.kind for finding in both.findings if finding.source == "wrong"] == ["no items"]
+    none = document(tmp_path / "none.xml", "")
+    assert xs.read(session, none, "a INT, b INT", rowTag="t").run(tmp_path / "none").tuples_out == 0
 
 
 @pytest.mark.spark
@@ -191,3 +205,14 @@ def test_what_is_noticed_is_said_while_waiting_and_at_the_end_each_once(monkeypa
         monkeypatch.setattr(progress, "NOTICED_EVERY_SECONDS", 60)
         findings.append("bid: no document")
     assert out.getvalue().splitlines()[1:] == ["noticed in bid: no document"]
+
+
+def test_that_a_source_is_misread_is_said_at_once() -> None:
+    out = io.StringIO()
+    found = [Finding("bid", "broken promise", "no punctuation of it"), Finding("bid", "misread", "no value of id")]
+    with progress.noticed(Console(file=out, width=200), lambda: found):
+        deadline = time.monotonic() + 300
+        while not out.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert out.getvalue() == "noticed in bid: no value of id\n"
+    assert out.getvalue().splitlines()[1:] == ["noticed in bid: no punctuation of it"]

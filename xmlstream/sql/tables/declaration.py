@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.extensions import extension
 from xmlstream.operators.expressions.dialect import offset, type_text
 from xmlstream.operators.expressions.output_columns import Column
@@ -50,7 +50,7 @@ STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[s
 class Declaration:
     """Parts of a CREATE TABLE, not interpreted yet; `columns` is Spark DDL, None without columns.
 
-    `rules` is the option `punctuate` with the places of its characters.
+    `values` are the options' texts, by names in lower case, with the places of their characters.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Declaration:
     text: QueryText
     at: int | None
     partition_by: tuple[str, ...] = ()
-    rules: QueryText | None = None
+    values: Mapping[str, QueryText] = field(default_factory=dict)
 
     @staticmethod
     def of(tree: exp.Create, text: QueryText, targets: Container[str] = ()) -> Declaration:
@@ -87,19 +87,19 @@ class Declaration:
             option: value.name if isinstance(value, exp.Literal) else str(value.this).lower()
             for option, value in options.items()
         }
-        rules = next((text.within_quotes(value) for key, value in options.items() if key.lower() == PUNCTUATE), None)
-        return Declaration(name, ddl, using, plain, text, at, tuple(by), rules)
+        texts = {key.lower(): text.within_quotes(value) for key, value in options.items() if value.is_string}
+        return Declaration(name, ddl, using, plain, text, at, tuple(by), texts)
 
     def conditions(self) -> list[QueryText]:
         """The conditions of the rules in `punctuate`, which `declared_source` does not check."""
-        if self.rules is None:
+        if (rules := self.values.get(PUNCTUATE)) is None:
             return []
-        found = ((rule.at, rule.condition) for rule in written_rules(self.rules.text) if rule.condition is not None)
-        return [self.rules.part(at, at + len(condition)) for at, condition in found]
+        found = ((rule.at, rule.condition) for rule in written_rules(rules.text) if rule.condition is not None)
+        return [rules.part(at, at + len(condition)) for at, condition in found]
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Gives errors without a place that of the table's name."""
+        """Gives errors without a place that of the option that they name, or of the table's name."""
         try:
             yield
         except (QueryError, UsageError, InputError) as error:
@@ -108,8 +108,23 @@ class Declaration:
             raise self.error(error.what, error.hint) from None
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
-        """Error that points at the table's name."""
-        return self.text.error(f"table {self.name}: {what}", self.at, hint)
+        """Error that points at the value of the option that it names or quotes, or else at the table's name."""
+
+        def places(words: str, text: str) -> re.Match[str] | None:
+            return re.search(rf"(?<![\w.]){re.escape(words)}(?![\w.])", text, re.IGNORECASE)
+
+        about = [value for option, value in self.values.items() if places(option, what)]
+        quotes = ("".join(each) for each in re.findall(r"\battribute (\w+)|'([^']+)'", what))
+        at_quote = (
+            (value, at)
+            for each in quotes
+            for value in about or self.values.values()
+            if (at := places(each, value.text))
+        )
+        text, at = next(
+            ((value, at.start()) for value, at in at_quote), (about[-1], 0) if about else (self.text, self.at)
+        )
+        return text.error(f"table {self.name}: {what}", at, hint)
 
 
 def declared_source(declaration: Declaration, frames: Callable[[str], DataFrame] | None = None) -> Node:

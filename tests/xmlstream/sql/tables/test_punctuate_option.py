@@ -277,3 +277,24 @@ def test_the_builder_refuses_such_a_condition_when_it_is_given(in_process: InPro
         bids.punctuate(ByCount("auction", 3, "state = 1"))
     with pytest.raises(QueryError, match="there is no attribute state"):
         xs.read(in_process, "b.xml", "auction INT", rowTag="b", punctuate="end of auction, when state = 1")
+
+
+@pytest.mark.parametrize(
+    ("option", "at"),
+    [
+        ("punctuate 'order of ts, slack 40 parsecs'", "40"),
+        ("punctuate 'order of tss'", "tss"),
+        ("mode 'FAIL'", "FAIL"),
+        ("maxBytesPerSlice '16 potatoes'", "16"),
+        ("schemes 'sid, nowhere'", "nowhere"),
+        ("domains 'hour 0,,9'", "0,,"),
+        ("path.z 'x'", "x"),
+        ("dateformat 'yyyy'", "yyyy"),
+    ],
+)
+def test_a_wrong_option_is_placed_at_its_value(option: str, at: str) -> None:
+    table = "CREATE TABLE t (sid STRING, hour INT, ts TIMESTAMP) USING punctuated_xml"
+    text = f"{table} OPTIONS (path 'p', rowTag 'r', {option}); SELECT * FROM t"
+    with pytest.raises(xs.QueryError) as told:
+        script.read(text, {}, "q.sql")
+    assert told.value.where == f"q.sql, line 1, column {text.index(at, text.index(option)) + 1}", told.value.what
