@@ -22,6 +22,7 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import few
 from xmlstream.runtime.likely_mistakes import MISREAD
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
@@ -60,8 +61,6 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
 
     def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():
-            if first and getattr(finding, "kind", "") not in _FIRST:
-                continue
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
             if early and getattr(finding, "kind", "") not in MISREAD:
                 continue

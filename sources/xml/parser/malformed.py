@@ -158,7 +158,9 @@ _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more tha
 def _leaves(item: str) -> Iterator[str]:
     """The paths below an item's element that have a text."""
     root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
-    for each in () if root is None else root.iter(etree.Element):
+    if root is None:
+        return
+    for each in root.iter(etree.Element):
         path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
         yield from (f"{path}/@{local_tag(str(name))}".removeprefix("./") for name, value in each.items() if value)
         if each.text and each.text.strip():

@@ -223,5 +223,5 @@ def test_a_receiver_writes_into_a_directory(tmp_path: Path) -> None:
 
 
 def test_a_wrong_row_tag_is_answered_with_the_nearest_one(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(xs.InputError, match="no item in sensor1: .*; rowTag tempdata is meant?"):
+    with pytest.raises(xs.InputError, match=r"no item in sensor1: .*; rowTag tempdata is meant\?"):
         xs.read(session, SENSOR, COLUMNS, rowTag="tempdat").run(tmp_path / "out")

@@ -116,14 +116,12 @@ class Declaration:
         about = [value for option, value in self.values.items() if places(option, what)]
         quotes = ("".join(each) for each in re.findall(r"\battribute (\w+)|'([^']+)'", what))
         at_quote = (
-            (value, at)
+            (value, found.start())
             for each in quotes
             for value in about or self.values.values()
-            if (at := places(each, value.text))
+            if (found := places(each, value.text))
         )
-        text, at = next(
-            ((value, at.start()) for value, at in at_quote), (about[-1], 0) if about else (self.text, self.at)
-        )
+        text, at = next(at_quote, (about[-1], 0) if about else (self.text, self.at))
         return text.error(f"table {self.name}: {what}", at, hint)
 
 
