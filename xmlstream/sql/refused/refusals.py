@@ -101,6 +101,8 @@ _PARTS = {
         "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'",
     ),
     "values": ("VALUES", "a query reads streams: write SELECT … FROM s"),
+    "cross_apply": ("CROSS APPLY", ONE_FOR_ONE),
+    "hints withtablehint": ("WITH (…) after a table", "leave it out"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
     "attimezone": ("AT TIME ZONE", "on Spark write from_utc_timestamp(ts, 'Europe/Berlin')"),

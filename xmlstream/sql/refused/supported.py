@@ -45,7 +45,8 @@ _QUERIES: dict[type[exp.Expr], str] = {
     **dict.fromkeys((exp.CTE, exp.Table, exp.Alias), "this alias"),
     **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), "this"),
     # `_PLACES` refuses all but purge hints.
-    **dict.fromkeys((exp.With, exp.Group, exp.Order, exp.Distinct, exp.Hint), "expressions"),
+    **dict.fromkeys((exp.With, exp.Group, exp.Distinct, exp.Hint), "expressions"),
+    exp.Order: "this expressions",
 }
 
 _SCALARS: dict[type[exp.Expr], str] = {
@@ -266,6 +267,12 @@ _PLACES: tuple[Place, ...] = (
         lambda node: not (isinstance(node.parent, exp.Select) or _is_aggregate_call(node.parent)),
         "DISTINCT is not supported here",
         None,
+    ),
+    (
+        exp.Extract,
+        lambda node: node.name.lower() == "epoch",
+        "EXTRACT(EPOCH …) is not supported",
+        "write unix_seconds(ts)",
     ),
     (
         exp.Dot,

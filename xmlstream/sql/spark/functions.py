@@ -177,19 +177,17 @@ _REASONS = {
     _SESSION: "its value depends on the session or the process that computes it",
     "input_file_name": OF_DOCUMENT,
     _OUTSIDE: "a query may call Spark's own functions only",
-    "top topk": "write SELECT … ORDER BY … LIMIT 3",
+    "rownum top topk": "write SELECT … ORDER BY … LIMIT 3",
     "split_index": "write split_part(text, '/', 4), which counts from 1, for the index 3, which counts from 0",
     "datetime_trunc time_trunc timestamp_trunc datetrunc": "write date_trunc('HOUR', ts)",
     "getdate sysdate systimestamp": "write current_timestamp()",
     "format format_date format_timestamp strftime time_format timestamptostring": (
         "write date_format(ts, 'yyyy-MM-dd HH:mm')"
     ),
-    "parse_date parse_timestamp str_to_date stringtotimestamp strptime": (
-        "write CAST(text AS TIMESTAMP), on Spark to_timestamp(text, 'yyyy-MM-dd HH:mm')"
-    ),
+    "parse_date parse_timestamp str_to_date strptime": "write to_timestamp(text, 'yyyy-MM-dd HH:mm')",
     "json_extract json_query json_value": "on Spark write get_json_object(text, '$.a')",
     "convert": "write CAST(v AS STRING), or date_format(ts, 'yyyy-MM-dd HH:mm')",
-    "safe_cast try_convert": "write CAST(text AS INT), on Spark TRY_CAST(text AS INT), which is null for other texts",
+    "safe_cast try_convert": "write TRY_CAST(text AS INT), which is null for other texts",
     "charindex strpos": "write instr(text, 'a')",
     "datetime_add numtodsinterval timestamp_add timestamp_sub": _MOVED,
     "age timestamp_diff": _APART,
@@ -200,6 +198,7 @@ _REASONS = {
     "regexp_match regexp_matches": "write regexp_extract(text, '[0-9]+', 0)",
     "safe_divide": "write a / nullif(b, 0)",
     "len_trim": "write length(trim(text))",
+    "rowtime": "write the attribute that has the time",
     "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
     _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
 }

@@ -206,7 +206,7 @@ HOUR = "write ts + INTERVAL 1 HOUR"
         ("SELECT id, a INTO t FROM s", "INTO", "INTO is not supported", "INSERT INTO t SELECT …"),
         ("SELECT name.upper() AS b FROM s", "name", "a call after a dot is not supported", "as in upper(text)"),
         (
-            "SELECT id, array_agg(a ORDER BY ts) AS b FROM s GROUP BY id",
+            "SELECT sort_array(collect_list(a ORDER BY ts)) AS b FROM s",
             "ORDER",
             "within an aggregate",
             "named_struct(",
