@@ -146,6 +146,8 @@ def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
         raise UsageError(f"{called(next(iter(schema.values())))} is not a type", hint=_SCHEMA)
     if isinstance(schema, Sequence) and not all(isinstance(name, str) for name in schema):
         raise UsageError(f"{list(schema)} is not a schema", hint=_SCHEMA)
+    if isinstance(schema, Sequence) and all(" " in name.strip() for name in schema):
+        return ", ".join(schema)  # each has its type
     if isinstance(schema, Sequence):
         return ", ".join(f"{quoted(name)} STRING" for name in schema)
     ends = {True: "", False: " NOT NULL"}

@@ -367,7 +367,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
 
     recovered.used.is_over = is_over
     query.begin()
-    return Launched(execution, query, tally, once, checkpoint.latest and checkpoint.latest.reached)
+    return Launched(execution, query, tally, once, checkpoint.latest.reached if checkpoint.latest else None)
 
 
 def built(

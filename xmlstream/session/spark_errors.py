@@ -38,8 +38,16 @@ def of_values(error: BaseException, where: str) -> InputError | None:
     is_other = isinstance(error, XmlStreamError) and not isinstance(error, QueryError)
     if found is None or found[1] == "NOT_PROVEN" or is_other:
         return None
-    cast = "write TRY_CAST in place of CAST: it gives null for what is no such value" if "CAST" in found[1] else None
-    return InputError(found[0].partition(" Use `try_")[0], where=where, hint=cast)
+    cure = next((hint for part, hint in _CURES.items() if part in found[1]), None)
+    return InputError(found[0].partition(" Use `try_")[0], where=where, hint=cure)
+
+
+_CURES = {
+    "CAST": "write TRY_CAST in place of CAST, which gives null then; without a CAST in the query, two types differ in a"
+    " comparison, CASE or coalesce",
+    "BY_ZERO": "write a / nullif(b, 0), which is null then",
+}
+"""What to write, by a part of the condition's name."""
 
 
 def reason_in(log: str) -> str | None:

@@ -77,7 +77,8 @@ def _unlike(operator: str, left: Type, right: Type) -> NotProven:
     subtracts = operator == "-" and bool(kinds & set(TEMPORAL)) and kinds <= {*TEMPORAL, "STRING"}
     if "VOID" in kinds or subtracts or (moves and kinds <= {"DATE", *INTEGERS[:3]} and kinds != {"DATE"}):
         return NotProven(what)
-    return NotDefined(what, "texts are joined by ||, as in a || b" if operator == "+" and "STRING" in kinds else None)
+    moment = "write ts + INTERVAL 5 MINUTES" if kinds & set(TEMPORAL) and kinds & set(NUMBERS) else None
+    return NotDefined(what, "texts are joined by ||, as in a || b" if operator == "+" and "STRING" in kinds else moment)
 
 
 def _divisor(left: Part, right: Part, operator: str) -> str:

@@ -77,6 +77,8 @@ _ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
         (("WINDOW", kind) for kind in ("TUMBLING", "HOPPING", "SESSION")), ("WINDOW is not supported", WINDOW_HINT)
     ),
     ("/", "/"): ("// is not supported", "write v DIV 2"),
+    ("&", "&"): ("&& is not supported", "write AND"),
+    ("[",): ("[ is not expected here", "write a name in back quotes, as in `station`, or without any"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
 """Sequences of words in other engines: the message and the hint for each."""
