@@ -10,6 +10,7 @@ A parser of an option's text raises a UsageError that names the option if the te
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -205,6 +206,15 @@ def _compute() -> Any:
 
 def text(name: str, given: str) -> str:
     """Accepts any text, unchanged."""
+    return given
+
+
+def codec(name: str, given: str) -> str:
+    """Accepts the name of an encoding that Python knows."""
+    try:
+        codecs.lookup(given)
+    except LookupError:
+        raise UsageError(f"{name} '{given}' is not known", hint="write its name, such as ISO-8859-1") from None
     return given
 
 

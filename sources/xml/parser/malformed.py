@@ -139,6 +139,10 @@ _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
+    "XML declaration allowed": "remove what stands before <?xml",
+    "Opening and ending tag": "fix the document; the option mode 'PERMISSIVE' diverts what cannot be read",
+    "the document has no root": "the file is empty, or has comments alone",
+    "the document does not begin": "the source reads XML alone",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
     " without",
 }
@@ -176,6 +180,10 @@ def _declaration(reason: str, raw: str | None) -> str | None:
     if comma := _COMMA.search(reason):
         text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"
         return f"declare {comma[1]} STRING, and write CAST({text} AS DECIMAL(18, 2)) in the query"
+    if number := re.search(r"^(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT", reason):
+        return f"declare {number[1]} DOUBLE"
+    if moment := re.search(r"^(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE", reason):
+        return f"declare {moment[1]} TIMESTAMP"
     if word := _WORD.search(reason):
         return f"declare nullValue '{word[1]}' if that means null"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
