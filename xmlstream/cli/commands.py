@@ -8,10 +8,11 @@ Errors go to standard error.
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -19,7 +20,7 @@ from rich.console import Console
 from xmlstream.cli import interrupts
 from xmlstream.cli.change_command import change
 from xmlstream.cli.checkpoint_command import checkpoint
-from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, say
+from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, query_text, say
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.output_commands import cat, wait
@@ -41,6 +42,11 @@ from xmlstream.punct_ns.errors import (
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
 from xmlstream.sink.standard_output import ReaderGone
+
+if TYPE_CHECKING:
+    from xmlstream.plan.nodes import Node
+    from xmlstream.runtime.tally import Summary
+    from xmlstream.sources.xml.options.source import SourceOptions
 
 
 def infer(
@@ -165,36 +171,110 @@ def _code(error: XmlStreamError) -> int:
 
 
 def check(
-    file: Annotated[str, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")],
-    schema: Annotated[str, option("DDL", 'Its attributes, such as "sid STRING, hour INT".')],
-    row_tag: Annotated[str, option("TAG", "Tag of its tuples.")],
+    file: Annotated[
+        str,
+        argument("FILE", "A file, directory or glob, or its URL, s3://…; or QUERY.sql, for the streams it declares."),
+    ],
+    schema: Annotated[str | None, option("DDL", 'Its attributes, such as "sid STRING, hour INT".')] = None,
+    row_tag: Annotated[str | None, option("TAG", "Tag of its tuples.")] = None,
     schemes: Annotated[str, option("SCHEMES", 'Schemes that it promises, such as "hour; sid, ts prefix".')] = "",
     domains: Annotated[str, option("DOMAINS", 'Domains of its attributes, such as "min 0..59".')] = "",
+    punctuate: Annotated[
+        str | None, option("RULES", "Rules to try, such as 'order of ts, slack 40s': counts what would be late.")
+    ] = None,
     option: Annotated[
         list[str] | None, option("NAME=VALUE", "Another option of the source, as in CREATE TABLE.")
     ] = None,
+    define: Annotated[
+        list[str] | None, option("NAME=VALUE", "Value of a variable ${NAME} of the query.", "--define", "-D")
+    ] = None,
 ) -> None:
-    """Check that a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
+    """Check that streams are grammatical: no tuple comes after a punctuation, or a rule's, that matches it."""
+    from xmlstream.operators.punctuate import Punctuate
+    from xmlstream.plan.nodes import Scan
+    from xmlstream.sql import script as scripts
+    from xmlstream.sql.tables.declaration import scan
+    from xmlstream.sql.tables.stream_options import punctuated
+
+    given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
+    options = {name: value for name, value in given.items() if value} | name_values(option, "--option", "NAME=VALUE")
+    if file.endswith(".sql"):
+        if len(options) > 1 or schema:
+            raise UsageError("a query declares its streams itself", hint="xmlstream check QUERY.sql --punctuate RULES")
+        text, name = query_text(file)
+        streams = dict(scripts.read(text, name_values(define, "-D", "NAME=VALUE"), name).tables)
+    elif schema is None or row_tag is None:
+        hint = "--schema DDL --row-tag TAG, which `xmlstream infer FILE` proposes; or check QUERY.sql"
+        raise UsageError("check needs the attributes of the tuples, and their tag", hint=hint)
+    else:
+        streams = {file: scan(file, options, schema)}
+    for name, node in streams.items():
+        source = node
+        while isinstance(source.operator, Punctuate):
+            source = source.inputs[0]
+        if isinstance(source.operator, Scan):
+            ruled = punctuated(source, punctuate) if punctuate and (source is not node or len(streams) == 1) else node
+            _check(name, source.operator.options) if ruled is source else _check_rules(name, ruled)
+
+
+def _check(name: str, source: SourceOptions) -> None:
     from xmlstream.runtime.likely_mistakes import of_source
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.preflight import require_found
     from xmlstream.sources.xml.grammar.check import check_grammar
-    from xmlstream.sources.xml.options.source import SourceOptions
 
-    given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
-    options = {name: value for name, value in given.items() if value} | name_values(option, "--option", "NAME=VALUE")
-    source = SourceOptions.parse(options, schema, giver="reader")
     require_found(source)
     found = check_grammar(source)
     if found.violation is not None:
         raise found.violation.error()
-    noticed = of_source(file, found.findings, source)
+    noticed = of_source(name, found.findings, source)
     if found.findings.saw_nothing:
-        raise InputError(f"no tuple or punctuation in {file}: {noticed[0].what}", hint="check --row-tag and --schema")
+        raise InputError(f"no tuple or punctuation in {name}: {noticed[0].what}", hint="check --row-tag and --schema")
     for finding in noticed:
         say(f"noticed in {finding}")
     tuples, punctuations = found.findings.tuples, sum(found.findings.said.values())
-    typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(punctuations, 'punctuation')}")
+    typer.echo(f"{name} is grammatical: {counted(tuples, 'tuple')}, {counted(punctuations, 'punctuation')}")
+
+
+def _check_rules(name: str, node: Node) -> None:
+    """Runs a source with its rules alone; raises UngrammaticalStream with the number of late tuples."""
+    from xmlstream.cli.run import Engines
+    from xmlstream.dataclasses import replace
+    from xmlstream.operators.punctuate import Punctuate
+    from xmlstream.plan.nodes import Node
+    from xmlstream.punct_ns.errors import UngrammaticalStream
+    from xmlstream.runtime import runner
+    from xmlstream.runtime.metrics import counted
+    from xmlstream.runtime.settings import Settings
+    from xmlstream.sink.target import Target
+
+    def with_late(node: Node, fate: Literal["fail", "divert"]) -> Node:
+        """The source and its rules, which fail with late tuples, or divert them."""
+        if not isinstance(node.operator, Punctuate):
+            return node
+        return Node(replace(node.operator, ungrammatical=fate), (with_late(node.inputs[0], fate),), node.label)
+
+    with Engines() as engines, tempfile.TemporaryDirectory() as there:
+
+        def run(fate: Literal["fail", "divert"]) -> Summary:
+            settings = Settings((Target.of(f"{there}/{fate}"),), keep_open=True)
+            return engines.first_able(lambda session: runner.run(session, with_late(node, fate), settings))
+
+        try:
+            done = run("fail")
+        except UngrammaticalStream as first:
+            others = run("divert").tuples_out
+            letters = [each.read_text("utf-8").splitlines() for each in Path(there).glob("divert/_dead_letters/*")]
+            late = sum(map(len, letters))
+            what = f"{late} of {counted(late + others, 'tuple')} would be late: {first.what}"
+            raise UngrammaticalStream(
+                f"{name}: {what}", where=first.where, hint="try more slack by --punctuate"
+            ) from None
+    for finding in done.findings:
+        say(f"noticed in {finding}")
+    if not done.tuples_out:
+        raise InputError(f"no tuple in {name}", hint="check --row-tag and --schema")
+    typer.echo(f"{name} is grammatical: {counted(done.tuples_out, 'tuple')}, and none would be late")
 
 
 def example(

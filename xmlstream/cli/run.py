@@ -207,7 +207,7 @@ class _Run:
             stack.enter_context(noticed(self.console, launched.findings))
             self._has_begun = True
             if launched.after is not None:
-                self._print(f"going on from the checkpoint {settings.checkpoint}, after slice {launched.after}")
+                self._print(f"going on from the checkpoint {settings.checkpoint}, after {launched.after}")
             return self._wait(launched)
 
     def _continuing(self, root: Node) -> Node:

@@ -17,7 +17,7 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.declared import Declared
-from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport
+from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport, counted
 from xmlstream.runtime.migrations import Formats
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
@@ -85,6 +85,15 @@ class Commit(Record):
     documents: Mapping[str, str] = field(default_factory=dict)
     remote: Remote | None = None
     declared: tuple[Declared, ...] = ()
+
+    @property
+    def reached(self) -> str:
+        """The slice in words: its number, its time, and how far it has read each source."""
+        read = []
+        for name, at in self.end.items():
+            byte = f"byte {at['byte']:,} of document {at['document'] + 1:,}" if at.get("byte") else ""
+            read.append(f"{name} to {byte or counted(at.get('document', 0), 'document')}")
+        return f"slice {self.slice} of {self.time:%Y-%m-%d %H:%M:%S} UTC, which read {', '.join(read)}"
 
     @property
     def there(self) -> Remote:

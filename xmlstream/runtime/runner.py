@@ -64,7 +64,7 @@ class Launched:
         query: RunningQuery | None,
         tally: Tally,
         end: Callable[[], None],
-        after: int | None = None,
+        after: str | None = None,
     ) -> None:
         self.query, self.after = query, after
         self._stopped = False
@@ -348,7 +348,6 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     if execution.closed:
         return Launched(execution, None, tally, once)
     checkpoint.store.delete(ENDED)
-    after = None if checkpoint.latest is None else checkpoint.latest.slice
     feeds = Feeds(list(streams.values()), settings)
     loop = driver(session, readers, execution.process_ranges, execution.in_step.ahead, checkpoint, settings, feeds)
 
@@ -368,7 +367,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
 
     recovered.used.is_over = is_over
     query.begin()
-    return Launched(execution, query, tally, once, after)
+    return Launched(execution, query, tally, once, checkpoint.latest and checkpoint.latest.reached)
 
 
 def built(

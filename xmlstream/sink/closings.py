@@ -36,6 +36,9 @@ from xmlstream.sources.parquet_table import CLOSED, SCHEMA, is_partition
 _TYPES = {"BIGINT": ".eE", "DOUBLE": "", "DATE": ":", "TIMESTAMP": "", "STRING": ""}
 """Types that texts may have, and characters that no value of the type has; as an end of a range they would be read."""
 
+_TIMES = ("DATE", "TIMESTAMP")
+"""Types that their texts show beyond doubt."""
+
 Reader: TypeAlias = Callable[[], Closings]
 """Reads what an output has closed since the last call."""
 
@@ -95,7 +98,7 @@ class ClosedSoFar:
             self._wanted = Punctuation.parse(of, schema) if isinstance(of, str) else Punctuation.of(schema, of)
         except (UsageError, ValueError) as error:
             what = error.what if isinstance(error, NotationError | UsageError) else str(error)
-            known = [f"{a.name} {a.domain.type}" if typed else a.name for a in schema]
+            known = [f"{a.name} {a.domain.type}" if typed or a.domain.type in _TIMES else a.name for a in schema]
             raise UsageError(what, hint=f"the attributes of {self._output} are {', '.join(known)}") from None
         self.missing = [self._wanted]
 
@@ -133,14 +136,16 @@ class ClosedSoFar:
         return [(number, Punctuation.parse(text, self.schema)) for number, text in texts]
 
     def _typed(self, names: Sequence[str], declared: str | None) -> Schema:
-        """The attributes; where they have no types, the texts of what is wanted count, too."""
+        """The attributes; where they have no types, the texts of what is wanted count, too, but not against times."""
+        known = _typed(names, declared, [text for _, text in self._known])
         wanted, texts = self._wanted_as, [text for _, text in self._known]
         if not isinstance(wanted, str):
             wanted = f"<{', '.join(wanted.get(name, '*') for name in names)}>"
         with suppress(NotationError):
             if len(split_patterns(wanted)) == len(names):
                 texts.append(wanted)
-        return _typed(names, declared, texts)
+        both = zip(known, _typed(names, declared, texts), strict=True)
+        return Schema(tuple(one if one.domain.type in _TIMES else other for one, other in both))
 
 
 def _typed(names: Sequence[str], declared: str | None, texts: Sequence[str]) -> Schema:

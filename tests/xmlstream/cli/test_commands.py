@@ -160,6 +160,36 @@ def test_check_says_that_it_saw_nothing(here: Command, sensors: Path, schema: st
     assert all(word in "".join(said(result)) for word in ["no tuple or punctuation", *words])
 
 
+def test_check_counts_what_a_rule_would_find_late(here: Command, tmp_path: Path) -> None:
+    feed, query = tmp_path / "feed.xml", tmp_path / "q.sql"
+    feed.write_text("<r><t><n>1</n></t><t><n>3</n></t><t><n>2</n></t><t><n>1</n></t>")  # it may grow
+    query.write_text(
+        "CREATE TABLE feed (n INT) USING punctuated_xml OPTIONS (path '${FEED}', rowTag 't', punctuate 'order of n');"
+        "SELECT n FROM feed"
+    )
+    of_file = ["check", feed, "--schema", "n INT", "--row-tag", "t"]
+    of_query = ["check", query, "-D", f"FEED={feed}"]
+    for arguments in ([*of_query], [*of_file, "--punctuate", "order of n"]):
+        late = here(*arguments)
+        assert (late.returncode, late.stdout) == (1, "")
+        assert "2 of 4 tuples would be late: the tuple (2) comes after" in late.stderr
+        assert "with slack 2 no tuple of this slice would be late" in late.stderr
+    for arguments in (of_query, of_file):
+        result = here(*arguments, "--punctuate", "order of n, slack 2")
+        assert (result.returncode, result.stdout.endswith("is grammatical: 4 tuples, and none would be late\n")) == (
+            0,
+            True,
+        )
+    for arguments, what in (
+        (["check", feed], "check needs the attributes of the tuples, and their tag"),
+        ([*of_query, "--row-tag", "t"], "a query declares its streams itself"),
+        ([*of_file[:-1], "u", "--punctuate", "order of n"], "no tuple in"),
+    ):
+        refused = here(*arguments)
+        assert refused.returncode == (1 if "tuple in" in what else 2)
+        assert what in refused.stderr
+
+
 def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
     arguments = ["--schema", "hour INT, hours INT", "--row-tag", "tempdata", "--schemes", "hour; hours"]
     result = here("check", sensors / "sensor1.xml", *arguments)
@@ -466,7 +496,8 @@ def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Pat
     # What is redirected says when it starts, when its first slice is out, and how it ends.
     begun, goes_on, slice_, ended = said(result)
     assert begun == "starting Spark"
-    assert re.fullmatch(rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+", goes_on)
+    from_where = rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+ of [-\d]+ [:\d]+ UTC, .*"
+    assert re.fullmatch(from_where, goes_on)
     assert re.match(r"slice \d+: 1 slice, 24 items", slice_)
     first, second = done(stderr.splitlines()[-1]), done(ended)
     assert [sum(counts) for counts in zip(first, second, strict=True)] == [68, 3]

@@ -83,6 +83,8 @@ def test_the_types_of_xml_are_those_of_its_texts_unless_they_are_declared(tmp_pa
     for wanted in ("<c, *, *>", "<*, 2025-12-31T00:00:00Z, *>", "<q, *, 2026-01-02>"):
         closed = ClosedSoFar(f"{tmp_path}/w", wanted)
         assert (len(list(closed.read())), closed.missing) == (3, [])
+    with pytest.raises(UsageError, match="'5' is not a valid pattern of TIMESTAMP"):  # else it would wait for ever
+        list(ClosedSoFar(f"{tmp_path}/w", "<*, 5, *>").read())
     _write(f"{tmp_path}/t", [["<[10,5]>"]], texts)  # as texts, 2 lies between 10 and 5
     for schema, is_closed in ((None, False), ("code STRING", True)):
         closed = ClosedSoFar(f"{tmp_path}/t", "<2>", schema)
