@@ -219,10 +219,9 @@ def element(array: Part, index: Part, *, first: int) -> Part:
 
 
 def _array_contains(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if parts[0].type.element is None:
-        require(name, parts, ["ARRAY"], [parts[-1].type.kind])
     if len(parts) != 2 or parts[0].type.element is None or parts[1].type.kind in (*FLOATING, "VOID"):
-        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+        types = ", ".join(part.type.name for part in parts)
+        raise unlike(f"{name}({types})", [part.type.kind for part in parts], ["ARRAY"])
     array, value = parts
     if not parts[0].type.element.same(value.type) or has_floating(value.type):
         raise NotProven(f"{name}({array.type.name}, {value.type.name})")

@@ -156,6 +156,9 @@ _ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
 _COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestamp)")
 """A number with a decimal comma."""
 
+_OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a valid (DATE|timestamp)(?: \([^)]*\))?")
+"""The reason for a text that does not have its option's format; it is handed on with `is not` and the format."""
+
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 
@@ -230,7 +233,7 @@ class LocatedText:
             self.document,
             self.place(fragment.start),
             kind,
-            reason,
+            _OF_A_FORMAT.sub(r"'\1' is not a valid \3 in the format '\2'", reason),
             raw.decode("utf-8", "replace"),
             within.decode("utf-8", "replace"),
         )

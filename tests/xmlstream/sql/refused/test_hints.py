@@ -207,7 +207,7 @@ HOUR = "write ts + INTERVAL 1 HOUR"
         ("SELECT name.upper() AS b FROM s", "name", "a call after a dot is not supported", "as in upper(text)"),
         (
             "SELECT sort_array(collect_list(a ORDER BY ts)) AS b FROM s",
-            "ORDER",
+            "a ORDER",
             "within an aggregate",
             "named_struct(",
         ),
