@@ -160,7 +160,7 @@ class InProcessEngine:
         raise UsageError(f"DuckDB does not read {path}, which a static table needs", hint=hint)
 
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
-        """The rows of a static table: Parquet, or CSV without quotes.
+        """The rows of a static table: Parquet, or plain CSV.
 
         Raises:
             NotProven: The format or an option is another one.

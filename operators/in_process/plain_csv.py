@@ -1,4 +1,4 @@
-"""CSV files without quotes and escapes, read as Spark's reader reads them; all others are refused."""
+"""CSV files without escapes and quotes within fields, read as Spark's reader reads them; all others are refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plain_csv(path: str, columns: Named, options: Mapping[str, str], zone: str =
         row
         for file in files
         if not file.name.startswith((".", "_"))
-        for row in _rows(file, separator, readers, has_header=has_header)
+        for row in _rows(file, given.get("encoding", "UTF-8"), separator, readers, has_header=has_header)
     ]
     arrays = [
         pa.array([row[at] for row in rows], arrow_type(Domain(typed.type.name)))
@@ -74,29 +74,38 @@ def require_readable(format_: str, columns: str, options: Mapping[str, str], zon
 
 def _require_plain(columns: Named, options: Mapping[str, str], zone: str) -> None:
     """Checks what can be known without the files; NotProven for another option or type."""
-    if others := [name for name in options if name.lower() not in _OPTIONS]:
-        raise NotProven(f"the option {others[0]} of CSV")
+    for name, value in options.items():
+        if name.lower() not in _OPTIONS or (name.lower() == "encoding" and value.upper() not in _ENCODINGS):
+            raise NotProven(f"the option {name} '{value}' of CSV")
     for name, typed in columns:
         _reader(name, typed.type.name)
         if typed.type.name == "TIMESTAMP" and not is_utc(zone):
             raise NotProven(f"CSV of type TIMESTAMP in {zone}")
 
 
-_OPTIONS = {"header", "sep", "delimiter", "mode"}
+_OPTIONS = {"header", "sep", "delimiter", "mode", "encoding"}
+_ENCODINGS = {"UTF-8", "ISO-8859-1"}
 
 
 def _rows(
-    file: Path, separator: str, readers: Sequence[Callable[[str], Any]], *, has_header: bool
+    file: Path, encoding: str, separator: str, readers: Sequence[Callable[[str], Any]], *, has_header: bool
 ) -> Iterator[list[Any]]:
-    text = file.read_text(encoding="utf-8")
-    if '"' in text or "\\" in text or "\r" in text.replace("\r\n", ""):
-        raise NotProven(f"CSV with quotes or escapes, as in {file},")
+    text = file.read_text(encoding)
+    if "\\" in text or "\r" in text.replace("\r\n", ""):
+        raise NotProven(f"CSV with escapes, as in {file},")
+    after = re.escape(separator)
+    written = re.compile(rf'(?:"([^"]+)"|([^"{after}]*)){after}')
     lines = text.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines, 1):
         if not line or (has_header and number == 1):
             continue
-        fields = line.split(separator)
         where = f"{file}, line {number}"
+        fields = line.split(separator)
+        if '"' in line:
+            found = list(written.finditer(line + separator))
+            if "".join(match[0] for match in found) != line + separator:
+                raise NotProven(f"CSV with quotes within a field, as in {where},")
+            fields = [match[1] or match[2] for match in found]
         if len(fields) != len(readers):
             raise InputError(f"{len(fields)} fields in place of {len(readers)}", where=where)
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -54,10 +54,15 @@ class _Progress:
 
 
 @contextmanager
-def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Iterator[None]:
-    """Prints each finding once while the query runs; at the end again where its numbers have changed."""
+def noticed(
+    console: Console, findings: Callable[[], Iterable[object]], before: Mapping[tuple[str, str, str], str] | None = None
+) -> Iterator[None]:
+    """Prints each finding once while the query runs; at the end again where its numbers have changed.
+
+    Those in `before` were printed by an earlier run: by their subjects, as texts.
+    """
     done = threading.Event()
-    printed: dict[Hashable, str] = {}
+    printed: dict[Hashable, str] = {**(before or {})}
 
     def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():

@@ -47,7 +47,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
-from xmlstream.session.spark_errors import of_values
+from xmlstream.session.spark_errors import of_data
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
@@ -260,17 +260,17 @@ class Execution:
             ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                ranges = staged()
-                self._slice(slice_id, end, ranges, started, declared)
+                self._slice(slice_id, end, ranges := staged(), started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
             except BaseException as failure:
-                read = dict.fromkeys(part.document.path for each in ranges for part in each.part.ranges)
-                of_data = of_values(failure, f"slice {slice_id}, of {few([*read])}")
-                self.failure = of_data or self._checkpoint.mirror.cause(failure)
-                if of_data is not None:
-                    raise of_data from None
+                documents = dict.fromkeys(range_.document.where for each in ranges for range_ in each.part.ranges)
+                cause = self._checkpoint.mirror.cause(failure)
+                self.failure = of_data(cause, list(documents), slice_id)
+                if self.failure is not None:
+                    raise self.failure from None
+                self.failure = cause
                 raise
 
     def end(self) -> None:

@@ -28,11 +28,14 @@ from xmlstream.sources.xml.splits.slice_planner import WaitingNote, waiting_note
 OVERDUE = "overdue"
 """The kind of kept tuples that were purged by age (`xmlstream.operators.state.ages`)."""
 
-MISREAD = ("no items", "misread", "other namespace")
-"""The kinds that say that a declaration does not fit its source."""
-
 TOO_FEW = "too few"
 """The kind of groups that were closed before all their tuples had come (`xmlstream.operators.punctuators.count`)."""
+
+SET_ASIDE = ("malformed", "ungrammatical", OVERDUE, TOO_FEW)
+"""The kinds that count what is final: a later run does not repeat them."""
+
+MISREAD = ("no items", "misread", "other namespace")
+"""The kinds that say that a declaration does not fit its source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ goes on, one line says that they are not read again. The partitions of a source
 
 from __future__ import annotations
 
+import codecs
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
 from xmlstream.plan.nodes import Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
-from xmlstream.punct_ns.errors import InputError, XmlStreamError
+from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.declared import Declared
@@ -64,6 +65,8 @@ class StaticInput:
             )
         if is_object_url(self._path) and not self.closed:
             engine.require_files(self._path)
+        elif not self.closed and (static.format or "").lower() == "csv":
+            _require_columns(static, self._path)
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:
@@ -120,17 +123,58 @@ def _files(static: Static, path: str) -> str | None:
     """A text that differs if the files at a path are others; None if there are none on this file system."""
     if static.frame is not None:
         return None
-    known, parts = split_glob(path.removeprefix("file://"))
-    places = sorted(known.glob(str(Path(*parts)))) if parts else [known]
     found = []
     with suppress(OSError):
-        for place in places:
-            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-                if file.is_file():
-                    with file.open("rb") as opened:
-                        checksum = crc32(opened.read(_COMPARED))
-                    found.append(f"{file.name}-{file.stat().st_size}-{checksum:x}")
+        for file in _there(path):
+            with file.open("rb") as opened:
+                checksum = crc32(opened.read(_COMPARED))
+            found.append(f"{file.name}-{file.stat().st_size}-{checksum:x}")
     return f"{len(found)}-{crc32(' '.join(found).encode()):x}" if found else None
+
+
+def _there(path: str) -> Iterator[Path]:
+    """The files at a path or a glob, in order."""
+    known, parts = split_glob(path.removeprefix("file://"))
+    for place in sorted(known.glob(str(Path(*parts)))) if parts else [known]:
+        yield from (file for file in (sorted(place.rglob("*")) if place.is_dir() else [place]) if file.is_file())
+
+
+_LOOKED_AT = 1 << 20
+"""The bytes at the beginning of a file of CSV whose encoding is checked."""
+
+
+def _require_columns(static: Static, path: str) -> None:
+    """Compares the beginnings of files of CSV with their table: encoding, separator, and the order in a header.
+
+    Raises:
+        UsageError: An option is missing, or columns are declared in another order than they have in a file.
+    """
+    options, names = dict(static.options), [name.casefold() for name in static.schema.names]
+    encoding, separator = options.get("encoding", "UTF-8"), options.get("sep", options.get("delimiter", ","))
+    for file in _there(path):
+        if file.name.startswith((".", "_")) or file.suffix in _COMPRESSED:
+            continue
+        with file.open("rb") as opened:
+            beginning = opened.read(_LOOKED_AT)
+        try:
+            line, *_ = codecs.getincrementaldecoder(encoding)().decode(beginning).splitlines() or [""]
+        except LookupError:
+            return
+        except UnicodeDecodeError:
+            what = f"{file} is not in {encoding}"
+            raise UsageError(what, hint="name its encoding: option encoding 'ISO-8859-1'") from None
+        others = [each for each in (",", ";", "\t", "|") if line.count(each) == len(names) - 1 > 0]
+        if separator not in line and others:
+            written = others[0].replace("\t", "\\t")
+            raise UsageError(f"the first line of {file} has no '{separator}'", hint=f"option sep '{written}'")
+        if options.get("header", "").lower() == "true":
+            header = [name.strip().strip('"').casefold() for name in line.split(separator)]
+            if any(name in names and names.index(name) != at for at, name in enumerate(header)):
+                what = f"{file} has the columns {', '.join(header)}, and {static.name} declares {', '.join(names)}"
+                raise UsageError(what, hint="declare all columns of the file in their order: they are read by position")
+
+
+_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 
 
 class SourceInputs:

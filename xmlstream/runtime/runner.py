@@ -25,7 +25,7 @@ from xmlstream.runtime.continued import leaving_out, note
 from xmlstream.runtime.driving import driver, is_apart, require_reached
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
-from xmlstream.runtime.likely_mistakes import Finding
+from xmlstream.runtime.likely_mistakes import SET_ASIDE, Finding
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_place, require_stream
@@ -70,6 +70,7 @@ class Launched:
         self._stopped = False
         self._execution, self._tally = execution, tally
         self._last: tuple[Finding, ...] | None = None
+        self.set_aside_before = {one.subject: str(one) for one in self.findings() if one.kind in SET_ASIDE}
 
         def finish() -> None:
             # A temporary checkpoint is deleted with its document logs, from which findings follow.
@@ -366,8 +367,9 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         return True
 
     recovered.used.is_over = is_over
+    launched = Launched(execution, query, tally, once, checkpoint.latest and checkpoint.latest.reached)
     query.begin()
-    return Launched(execution, query, tally, once, checkpoint.latest.reached if checkpoint.latest else None)
+    return launched
 
 
 def built(

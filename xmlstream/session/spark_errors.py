@@ -7,11 +7,11 @@ has the same in one sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xmlstream.punct_ns.errors import InputError, QueryError, XmlStreamError
+from xmlstream.punct_ns.errors import InputError, QueryError
 
 
 def first_cause(error: BaseException) -> str:
@@ -67,6 +67,29 @@ _REASONS = (
     r"^Error occurred during initialization of VM\n(.*)$",
     r"^(?:Error: |.* ERROR \w+: )(.*)$",
 )
+
+
+def of_data(failure: BaseException, documents: Sequence[str], slice_: int) -> InputError | None:
+    r"""The failure of a slice as an error of its data, if a value could not be computed; else None.
+
+    >>> str(of_data(QueryError("[DIVIDE_BY_ZERO] Division by zero."), ["in/1.xml"], 3))
+    'Division by zero [DIVIDE_BY_ZERO]\n  slice 3, which read in/1.xml\n  Hint: correct the source'
+    """
+    text = failure.what if isinstance(failure, QueryError) else first_cause(failure)
+    found = re.search(r"\[([A-Z_]+)[.\w]*\] (.*?)\.?(?: (?:Correct|Use|If) .*| SQLSTATE.*)?$", text)
+    if found is None or not (isinstance(failure, QueryError) or "SQLSTATE: 22" in text) or found[1] == "NOT_PROVEN":
+        return None
+    others = f" and {len(documents) - 3} more" if len(documents) > 3 else ""
+    where = f"slice {slice_}, which read {', '.join(documents[:3])}{others}"
+    hint = _CURES.get(found[1], "correct the source")
+    return InputError(f"{found[2]} [{found[1]}]", where=where, hint=hint)
+
+
+_CURES = {
+    "CAST_INVALID_INPUT": "correct the source, or declare the column with this type: the option mode 'PERMISSIVE' then"
+    " sets such items aside",
+}
+"""Hints by Spark's conditions."""
 
 
 LOGGERS = (

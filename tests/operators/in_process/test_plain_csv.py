@@ -19,6 +19,7 @@ DDL = "a INT, b STRING, c DECIMAL(4,2), d DATE, e BOOLEAN, f TIMESTAMP, g TIMEST
 TEXT = (
     "x,y,z,u,v,w,n\n1,ä b ,0.05,2026-01-31,true,2026-01-31T12:00:00Z,2026-03-29 02:30:00\n\n"
     "-7,,12.5,,false,2020-02-29 23:59:59.5,\r\n,,,,,,\n"
+    '5,"a, b",,"2026-01-31","true",,\n"6"," c ",1.5,,,,\n'
     "2147483647,=,99.99,1999-12-31,,1969-12-31T00:00:00.000001Z,1999-12-31T23:59:59.123456\n"
 )
 
@@ -30,13 +31,21 @@ def test_plain_csv_is_read_as_by_spark(spark: SparkSession, tmp_path: Path) -> N
     read = spark.read.format("csv").schema(DDL).options(**options).load(str(tmp_path / "t.csv"))
     found = plain_csv(str(tmp_path / "t.csv"), declared(DDL), options)
     assert found.to_pylist() == read.toArrow().to_pylist()
-    assert found.num_rows == 4
+    assert found.num_rows == 6
+    (tmp_path / "l.csv").write_bytes("1,Köln,,,,,\n".encode("ISO-8859-1"))
+    options = {"encoding": "ISO-8859-1"}
+    read = spark.read.format("csv").schema(DDL).options(**options).load(str(tmp_path / "l.csv"))
+    assert plain_csv(str(tmp_path / "l.csv"), declared(DDL), options).to_pylist() == read.toArrow().to_pylist()
 
 
 @pytest.mark.parametrize(
     ("text", "options", "ddl"),
     [
-        ('1,"a"', {}, "a INT, b STRING"),
+        ('1,"a ""b"""', {}, "a INT, b STRING"),
+        ('1,""', {}, "a INT, b STRING"),
+        ('1,a"b"', {}, "a INT, b STRING"),
+        ('1,"a\nb"', {}, "a INT, b STRING"),
+        ("1,a", {"encoding": "UTF-16"}, "a INT, b STRING"),
         ("1,a\\", {}, "a INT, b STRING"),
         ("1,a", {"nullValue": "a"}, "a INT, b STRING"),
         ("1,a", {}, "a INT, b BINARY"),

@@ -160,6 +160,26 @@ def test_check_says_that_it_saw_nothing(here: Command, sensors: Path, schema: st
     assert all(word in "".join(said(result)) for word in ["no tuple or punctuation", *words])
 
 
+def test_a_later_run_repeats_no_old_dead_letter(here: Command, tmp_path: Path) -> None:
+    (feed := tmp_path / "in").mkdir()
+    query = tmp_path / "q.sql"
+    query.write_text(
+        f"CREATE TABLE r (a INT) USING punctuated_xml OPTIONS (path '{feed}', rowTag 't', mode 'PERMISSIVE');"
+        "SELECT a FROM r"
+    )
+    noticed = []
+    for night in (1, None, 2):
+        if night is not None:
+            (feed / f"{night}.xml").write_text(f"<r><t><a>{night}</a></t><t><a>x</a></t></r>")
+        done = here(
+            *("run", query, "--engine", "duckdb", "-o", tmp_path / "out"),
+            *("--checkpoint", tmp_path / "state", "--keep-open"),
+        )
+        assert done.returncode == 0, done.stderr
+        noticed.append([line.split(" were ")[0].split(" was ")[0] for line in said(done) if "malformed" in line])
+    assert noticed == [["noticed in r: 1 malformed item"], [], ["noticed in r: 2 malformed items"]]
+
+
 def test_check_counts_what_a_rule_would_find_late(here: Command, tmp_path: Path) -> None:
     feed, query = tmp_path / "feed.xml", tmp_path / "q.sql"
     feed.write_text("<r><t><n>1</n></t><t><n>3</n></t><t><n>2</n></t><t><n>1</n></t>")  # it may grow
@@ -496,8 +516,9 @@ def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Pat
     # What is redirected says when it starts, when its first slice is out, and how it ends.
     begun, goes_on, slice_, ended = said(result)
     assert begun == "starting Spark"
-    from_where = rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+ of [-\d]+ [:\d]+ UTC, .*"
-    assert re.fullmatch(from_where, goes_on)
+    assert re.fullmatch(
+        rf"going on from the checkpoint {tmp_path / 'state'}, after slice \d+ of [-\d]+ [:\d]+ UTC, .*", goes_on
+    )
     assert re.match(r"slice \d+: 1 slice, 24 items", slice_)
     first, second = done(stderr.splitlines()[-1]), done(ended)
     assert [sum(counts) for counts in zip(first, second, strict=True)] == [68, 3]

@@ -45,3 +45,34 @@ def test_a_run_that_goes_on_says_that_a_static_table_has_changed(
     written = "".join(path.read_text() for path in (tmp_path / "out").glob("slice-*.xml"))
     assert written.count("<name>one</name>") == 4
     assert "uno" not in written
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "what", "cure"),
+    [
+        (b"name,a\none,1\n", ", header 'true'", "has the columns name, a, and n declares a, name", None),
+        ("1,K\xf6ln\n".encode("ISO-8859-1"), "", "is not in UTF-8", "encoding 'ISO-8859-1'"),
+        (b"1;one\n", "", "has no ','", "sep ';'"),
+        (b"1\tone\n", "", "has no ','", r"sep '\t'"),
+    ],
+)
+def test_csv_that_does_not_fit_its_table_is_refused_with_what_to_write(
+    in_process: InProcessSession, tmp_path: Path, text: bytes, options: str, what: str, cure: str | None
+) -> None:
+    (tmp_path / "n.csv").write_bytes(text)
+    (tmp_path / "s.xml").write_text("<s><t><a>1</a></t></s>")
+    query = f"""
+    CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path '{tmp_path}/s.xml', rowTag 't');
+    CREATE TABLE n (a INT, name STRING) USING csv OPTIONS (path '{tmp_path}/n.csv'{options});
+    SELECT s.a, n.name FROM s JOIN n ON s.a = n.a;
+    """
+    with pytest.raises(xs.UsageError) as refused:
+        xs.from_sql(in_process, query).to_arrow()
+    assert what in refused.value.what
+    if cure is not None:
+        assert refused.value.hint is not None
+        assert refused.value.hint.endswith(f"option {cure}")
+        cured = query.replace("n.csv'", f"n.csv', {cure}")
+    else:
+        cured = query.replace("a INT, name STRING", "name STRING, a INT")
+    assert xs.from_sql(in_process, cured).to_arrow().num_rows == 1
