@@ -62,7 +62,7 @@ def noticed(
     Those in `before` were printed by an earlier run: by their subjects, as texts.
     """
     done = threading.Event()
-    printed: dict[Hashable, str] = {**(before or {})}
+    printed: dict[Hashable, str] = dict(before or {})
 
     def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():

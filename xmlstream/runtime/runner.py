@@ -367,7 +367,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         return True
 
     recovered.used.is_over = is_over
-    launched = Launched(execution, query, tally, once, checkpoint.latest and checkpoint.latest.reached)
+    launched = Launched(execution, query, tally, once, checkpoint.latest.reached if checkpoint.latest else None)
     query.begin()
     return launched
 
