@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -55,7 +56,7 @@ class _Progress:
 
 @contextmanager
 def noticed(
-    console: Console, findings: Callable[[], Iterable[object]], before: Mapping[tuple[str, str, str], str] | None = None
+    console: Console, findings: Callable[[], Iterable[object]], before: Mapping[Any, str] | None = None
 ) -> Iterator[None]:
     """Prints each finding once while the query runs; at the end again where its numbers have changed.
 

@@ -49,8 +49,8 @@ _REASONS = (
 def of_data(failure: BaseException, documents: Sequence[str], slice_: int) -> InputError | None:
     r"""The failure of a slice as an error of its data, if a value could not be computed; else None.
 
-    >>> str(of_data(QueryError("[DIVIDE_BY_ZERO] Division by zero."), ["in/1.xml"], 3))
-    'Division by zero [DIVIDE_BY_ZERO]\n  slice 3, which read in/1.xml\n  Hint: write a / nullif(b, 0), which is null then'
+    >>> str(of_data(QueryError("[SQRT] It is below zero."), ["in/1.xml"], 3))
+    'It is below zero [SQRT]\n  slice 3, which read in/1.xml\n  Hint: correct the source'
     """
     text = failure.what if isinstance(failure, QueryError) else first_cause(failure)
     found = re.search(r"\[([A-Z_]+)[.\w]*\] (.*?)\.?(?: (?:Correct|Use|If) .*| SQLSTATE.*)?$", text)
@@ -62,7 +62,8 @@ def of_data(failure: BaseException, documents: Sequence[str], slice_: int) -> In
 
 _CURES = {
     "CAST": "write TRY_CAST in place of CAST, which gives null then, or declare the column with this type, so that the"
-    " option mode 'PERMISSIVE' sets such items aside; without a CAST, two types differ in a comparison, CASE or coalesce",
+    " option mode 'PERMISSIVE' sets such items aside; without a CAST, two types differ in a comparison, CASE or"
+    " coalesce",
     "BY_ZERO": "write a / nullif(b, 0), which is null then",
 }
 """Hints by parts of Spark's conditions."""

@@ -85,6 +85,8 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
     execution._busy, execution._ending, execution.failure, execution.committed = threading.Lock(), False, None, None
     states: Any = SimpleNamespace(settle=lambda: None)
     execution._states = states
+    noticed: Any = SimpleNamespace(findings=list)
+    execution.noticed = noticed
     met: list[type[BaseException]] = []
 
     def process() -> None:
