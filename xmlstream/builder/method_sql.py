@@ -16,7 +16,7 @@ from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args
 
-from xmlstream.builder.run_options import ON_GROUPS, ON_WINDOWS, answering
+from xmlstream.builder.run_options import ON_GROUPS, ON_WINDOWS, in_sentences
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import expression, parsed
 from xmlstream.operators.expressions.duration import duration
@@ -219,7 +219,7 @@ JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
 
-@answering()
+@in_sentences()
 def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
@@ -362,7 +362,7 @@ def asof_sql(
     return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(span), "\n)"]
 
 
-@answering("a grouped query", ON_GROUPS)
+@in_sentences("a grouped query", ON_GROUPS)
 @dataclass(frozen=True, slots=True, repr=False)
 class Groups:
     """The groups of a query's tuples, to aggregate or rank."""
@@ -415,7 +415,7 @@ class Groups:
         return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
 
 
-@answering("a window of tuples", ON_WINDOWS)
+@in_sentences("a window of tuples", ON_WINDOWS)
 @dataclass(frozen=True, slots=True)
 class TupleWindows:
     """The windows of a number of tuples each, to aggregate."""

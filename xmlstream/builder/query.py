@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
-from xmlstream.builder.run_options import ON_QUERIES, answering, called
+from xmlstream.builder.run_options import ON_QUERIES, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-@answering("a query", ON_QUERIES)
+@in_sentences("a query", ON_QUERIES)
 @dataclass(frozen=True, slots=True, repr=False)
 class Query(Runnable):
     """A query over punctuated streams, and the Spark session to run it in; created by `read` and `from_sql`."""
@@ -374,7 +374,7 @@ def _require_query(other: object) -> None:
         raise QueryError(f"{called(other)} is not a query", hint=hint)
 
 
-@answering()
+@in_sentences()
 def multiway_join(
     on: str | Column, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
 ) -> Query:

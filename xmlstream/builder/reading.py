@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import Keyword, answering, called, keywords_in, require_session, require_sql, takes
+from xmlstream.builder.run_options import (
+    Keyword,
+    called,
+    in_sentences,
+    keywords_in,
+    require_session,
+    require_sql,
+    takes,
+)
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
@@ -96,7 +104,7 @@ def read(
 
     Args:
         spark: The session to run the query in.
-        path: A file, a directory or a glob; or several in a list, each a source, of which all tuples are taken.
+        path: A file, a directory or a glob; or several in a list: all tuples of each are taken.
         schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
             list of names, all of type STRING. Without it the schema is inferred from the beginning of the documents,
             and printed on standard error as a CREATE TABLE statement, for you to keep.
@@ -155,7 +163,7 @@ def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     return ", ".join(columns)
 
 
-@answering()
+@in_sentences()
 def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
     """Reads a stream of XMark documents.
 
@@ -173,7 +181,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
-@answering()
+@in_sentences()
 def read_parquet(
     spark: Session,
     path: str | Path,
@@ -237,7 +245,7 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
-@answering()
+@in_sentences()
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
 
@@ -289,7 +297,7 @@ COLUMN_OPTIONS = [
 
 
 @takes(COLUMN_OPTIONS)
-@answering()
+@in_sentences()
 def read_column(
     frame: DataFrame,
     column: str,
@@ -320,7 +328,7 @@ def read_column(
     return _read(_frames_session(frame), scan(name, given, _ddl(schema), STREAM, frame))
 
 
-@answering()
+@in_sentences()
 def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 

@@ -305,7 +305,7 @@ def _checked(function: Function) -> Function:
     return cast("Function", call)
 
 
-def answering(what: str = "", instead: Mapping[str, str] | None = None) -> Callable[[Kind], Kind]:
+def in_sentences(what: str = "", instead: Mapping[str, str] | None = None) -> Callable[[Kind], Kind]:
     """Decorates a function, or a class: wrong names and wrong arguments are answered with what to write."""
     known = instead or {}
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -23,8 +22,7 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
-from xmlstream.punct_ns.errors import few
-from xmlstream.runtime.likely_mistakes import MISREAD
+from xmlstream.runtime.likely_mistakes import MISREAD, Finding
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
 EVERY_SECONDS = 2.0
@@ -56,14 +54,14 @@ class _Progress:
 
 @contextmanager
 def noticed(
-    console: Console, findings: Callable[[], Iterable[object]], before: Mapping[Any, str] | None = None
+    console: Console, findings: Callable[[], Iterable[object]], before: Iterable[Finding] = ()
 ) -> Iterator[None]:
     """Prints each finding once while the query runs; at the end again where its numbers have changed.
 
-    Those in `before` were printed by an earlier run: by their subjects, as texts.
+    Those in `before` were printed by an earlier run.
     """
     done = threading.Event()
-    printed: dict[Hashable, str] = dict(before or {})
+    printed: dict[Hashable, str] = {finding.subject: str(finding) for finding in before}
 
     def say(*, again: bool = False, early: bool = False) -> None:
         for finding in findings():
@@ -201,4 +199,8 @@ def waited_for(rows: Sequence[AxisRow]) -> str:
     missing = [f"{row.input} to send {', '.join(row.missing[:3])}" for row in rows if row.missing]
     silent = [f"{row.input}, which has closed no {row.attribute} yet" for row in rows if row.closed == "nothing yet"]
     inputs = missing or silent
-    return f"waits for {few(inputs, '; ')}" if inputs else "waits for more input"
+    return (
+        f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"
+        if inputs
+        else "waits for more input"
+    )

@@ -204,7 +204,7 @@ class _Run:
             if settings.watcher is None and self.console.is_terminal:
                 settings = replace(settings, watcher=view)
             launched = launch(spark, root, replace(settings, on_slice=on_slice, on_change=self._print))
-            stack.enter_context(noticed(self.console, launched.findings, launched.set_aside_before))
+            stack.enter_context(noticed(self.console, launched.findings, launched.before))
             self._has_begun = True
             if launched.after is not None:
                 self._print(f"going on from the checkpoint {settings.checkpoint}, after {launched.after}")

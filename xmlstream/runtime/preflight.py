@@ -115,8 +115,15 @@ def require_disjoint(
         work: The working copy of a checkpoint in an object store.
 
     Raises:
-        UsageError: A source would read an output, the checkpoint, its working copy or the metrics file.
+        UsageError: A source would read an output, the checkpoint, its working copy or the metrics file; two of these
+            are one place, or the metrics file is a directory.
     """
+    if metrics is not None and (metrics in {checkpoint, *outputs} or os.path.isdir(metrics)):  # noqa: PTH112 - or a URL
+        raise UsageError(f"the metrics file {metrics} is a directory", hint=f"name a file: {metrics}.jsonl")
+    if checkpoint is not None:
+        there = store_at(checkpoint).resolved().where()
+        if there in {store_at(output).resolved().where() for output in outputs if output != "-"}:
+            raise UsageError(f"the output {shown(checkpoint)} is the checkpoint, too", hint="name a place for each")
     written: list[tuple[str, str, tuple[str, ...]]]
     written = [(f"the output {shown(output)}", output, _IN_OUTPUT) for output in outputs if output != "-"]
     if checkpoint is not None:

@@ -65,12 +65,12 @@ class Launched:
         tally: Tally,
         end: Callable[[], None],
         after: str | None = None,
+        before: Sequence[Finding] = (),
     ) -> None:
-        self.query, self.after = query, after
+        self.query, self.after, self.before = query, after, before
         self._stopped = False
         self._execution, self._tally = execution, tally
         self._last: tuple[Finding, ...] | None = None
-        self.set_aside_before = {one.subject: str(one) for one in self.findings() if one.kind in SET_ASIDE}
 
         def finish() -> None:
             # A temporary checkpoint is deleted with its document logs, from which findings follow.
@@ -367,9 +367,10 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
         return True
 
     recovered.used.is_over = is_over
-    launched = Launched(execution, query, tally, once, checkpoint.latest.reached if checkpoint.latest else None)
+    before = [one for one in execution.noticed.findings() if one.kind in SET_ASIDE]
     query.begin()
-    return launched
+    after = checkpoint.latest.reached if checkpoint.latest else None
+    return Launched(execution, query, tally, once, after, before)
 
 
 def built(

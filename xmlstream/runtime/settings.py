@@ -110,6 +110,9 @@ class Settings:
             raise UsageError(what, hint="name a checkpoint such as s3://bucket/state, or leave out --work")
         if self.change and self.undo:
             raise UsageError("--change and --undo exclude each other", hint="use one of them")
+        if self.follow and self.keep_open:
+            hint = "leave out --keep-open: with --follow the query stays open, too"
+            raise UsageError("--follow and --keep-open exclude each other", hint=hint)
         if self.change or self.undo:
             option = "--change" if self.change else "--undo"
             if self.checkpoint is None:

@@ -19,7 +19,7 @@ from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     at_local,
-    bound,
+    computed_once,
     error,
     is_utc,
     local,
@@ -215,7 +215,7 @@ def tried(part: Part, to: Type, zone: str) -> Part:
     """
     if part.refuses:  # whose error no TRY may take
         found = tried(replace(part, sql="given", raises=False, refuses=False), to, zone)
-        return replace(found, sql=bound(part.sql, "given", found.sql), raises=True, refuses=True)
+        return replace(found, sql=computed_once(part.sql, "given", found.sql), raises=True, refuses=True)
     if part.raises:
         raise NotProven("TRY_CAST of an operand that can raise an error")
     if part.type.kind == "STRING" and to.kind in _TEXTS and _constant(part, to) is None:

@@ -323,7 +323,7 @@ def local(part: Part, zone: str) -> str:
     return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
 
 
-def bound(sql: str, name: str, of: str) -> str:
+def computed_once(sql: str, name: str, of: str) -> str:
     """An expression of a value that is computed once, and named in it."""
     return f"list_transform([{sql}], lambda {name}: {of})[1]"
 
@@ -333,14 +333,14 @@ def at_local(shown: str, zone: str) -> str:
     if is_utc(zone):
         return f"timezone('UTC', {shown})"
     last = f"timezone({text(zone)}, clock)"
-    return bound(shown, "clock", _with_offset(f"({last} - to_microseconds(86400000000))", "clock", last, zone))
+    return computed_once(shown, "clock", _with_offset(f"({last} - to_microseconds(86400000000))", "clock", last, zone))
 
 
 def start_of_day(midnight: str, zone: str) -> str:
     """The first moment of a day, given its midnight."""
     if is_utc(zone):
         return at_local(midnight, zone)
-    return bound(midnight, "midnight", _where_midnight_is("midnight", at_local("midnight", zone), zone))
+    return computed_once(midnight, "midnight", _where_midnight_is("midnight", at_local("midnight", zone), zone))
 
 
 def near(moment: str, form: str, zone: str, *, is_day: bool = False) -> str:
@@ -349,7 +349,9 @@ def near(moment: str, form: str, zone: str, *, is_day: bool = False) -> str:
         return at_local(form.format(f"timezone('UTC', {moment})"), zone)
     found = _with_offset("moment", "shown", at_local("shown", zone), zone)
     found = _where_midnight_is("shown", found, zone) if is_day else found
-    return bound(moment, "moment", bound(form.format(f"timezone({text(zone)}, moment)"), "shown", found))
+    return computed_once(
+        moment, "moment", computed_once(form.format(f"timezone({text(zone)}, moment)"), "shown", found)
+    )
 
 
 def _where_midnight_is(midnight: str, begun: str, zone: str) -> str:

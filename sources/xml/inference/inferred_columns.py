@@ -62,7 +62,7 @@ class RowCandidate:
 
 
 def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
-    """Returns the repeated elements, those with most of the document first; the root element if there are none.
+    """Returns the repeated elements, those with most first; or else those with punctuations, or the root element.
 
     Elements in the namespace `punctuations` do not count; `root` is the parent of the documents' roots.
     """
@@ -84,7 +84,9 @@ def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
         ordered = sorted(chosen, key=lambda one: (is_pair(one.profile), -one.weight))
         best = _better(ordered[0], [one for one in ordered[1:] if not is_pair(one.profile)])
         return [best, *(one for one in ordered if one is not best)]
-    return [_candidate(found[tag]) for tag in root.children][:1]
+    punctuated = {local_tag(tag) for tag in found if tag.startswith(f"{{{punctuations}}}")}
+    closed = [one for one in all_.values() if one.profile.local in punctuated and any(one.around)]
+    return closed or [_candidate(found[tag]) for tag in root.children][:1]
 
 
 def _better(first: RowCandidate, others: list[RowCandidate]) -> RowCandidate:

@@ -212,6 +212,11 @@ def test_columns_types_and_paths(path: Path, rows: list[str], schema: str, optio
     assert len(tuples(found)) == found.rows
 
 
+def test_a_single_row_that_a_punctuation_closes_is_the_row(path: Path) -> None:
+    found = inferred(path, "<t><a>1</a></t><p:t><a>1</a></p:t>")
+    assert (found.options["rowTag"], found.schema) == ("t", "`a` BIGINT NOT NULL")
+
+
 def test_rows_of_several_namespaces_are_told_apart(path: Path) -> None:
     body = "<x:row><a>1</a></x:row><y:row><a>2</a></y:row>" * 2
     assert {inferred(path, body).options["rowTag"]} <= {"x:row", "y:row"}

@@ -365,6 +365,7 @@ def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path
         (["--follow", "--trigger", "ten"], "trigger 'ten' is not a span of time"),
         (["--trigger", "10s"], "trigger 10s for a query that does not wait for more input"),
         (["--purge-after", "soon"], "purge_after 'soon' is neither a number of slices nor a span of time"),
+        (["--follow", "--keep-open"], "--follow and --keep-open exclude each other"),
         (["--warn-after", "later"], "warn_after 'later' is neither a number of slices nor a span of time"),
     ],
 )

@@ -83,3 +83,20 @@ def test_a_query_is_refused_before_anything_is_removed(spark: SparkSession) -> N
     with pytest.raises(UsageError, match="the output in lies in the input"):
         query.run("in", overwrite=True)
     assert document.exists()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "checkpoint", "metrics", "what"),
+    [
+        (["out"], "./out", None, "the output ./out is the checkpoint, too"),
+        (["-", "out"], "state", "out", "the metrics file out is a directory"),
+        (["out"], "state", "state", "the metrics file state is a directory"),
+        (["out"], "state", "other", "the metrics file other is a directory"),
+    ],
+)
+def test_no_two_things_are_written_to_one_place(
+    outputs: list[str], checkpoint: str, metrics: str | None, what: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        require_disjoint(["in"], outputs, checkpoint, metrics)
+    assert refused.value.what == what
