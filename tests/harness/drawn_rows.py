@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -187,6 +187,13 @@ def _values(type_: str, number: int, source: random.Random, moments: Sequence[in
         zoned = UTC if type_ == "TIMESTAMP" else None
         values = [(EPOCH + timedelta(microseconds=source.choice(moments))).replace(tzinfo=zoned) for _ in values]
     return [None if source.random() < nulls else value for value in values]
+
+
+def insert(database: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[int | None]]) -> None:
+    """Inserts integers, as one text: for each value passed beside it, DuckDB would look for pandas on all of the path."""
+    values = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in rows)
+    if values:
+        database.execute(f"INSERT INTO {table} VALUES {values}")
 
 
 def connected(zone: str = "UTC") -> duckdb.DuckDBPyConnection:
