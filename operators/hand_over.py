@@ -29,6 +29,7 @@ from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.errors import few
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.schema import Schema
@@ -37,8 +38,8 @@ from xmlstream.punct_ns.scheme import Scheme
 HAND_OVER = "hand_over"
 """The label of the nodes of a plan that leave out what is closed."""
 
-_SHOWN, _LONG = 3, 80
-"""The most punctuations that the plan's text shows, and the most characters of each."""
+_LONG = 80
+"""The most characters of a punctuation that the plan's text shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,7 @@ class HandOver(Operator):
 
 def first_of(texts: Sequence[str]) -> str:
     """The first of the punctuations, shortened, and how many more there are."""
-    shown = " ".join(text if len(text) <= _LONG else f"{text[:_LONG]}…>" for text in texts[:_SHOWN])
-    return f"{shown} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else shown
+    return few([text if len(text) <= _LONG else f"{text[:_LONG]}…>" for text in texts], " ")
 
 
 @lru_cache(maxsize=32)

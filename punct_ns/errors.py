@@ -223,6 +223,15 @@ _ONE = re.sub(r"\?P<\w+>", "?:", _OPTION.pattern)
 _OPTIONS = re.compile(rf"`[^`]*`|(?P<run>\brun )?(?P<options>(?<![\w-]){_ONE}(?: {_ONE})*)|-D (?P<variable>\w+)=VALUE")
 
 
+def few(texts: Sequence[object], separator: str = ", ") -> str:
+    """The first three texts, and the number of the others.
+
+    >>> few(["a", "b"]), few("abcde", "; ")
+    ('a, b', 'a; b; c and 2 more')
+    """
+    return separator.join(map(str, texts[:3])) + (f" and {len(texts) - 3:,} more" if len(texts) > 3 else "")
+
+
 def without_secrets(text: str) -> str:
     """A text whose URLs have no password, and no value of an option that may be one.
 

@@ -238,8 +238,9 @@ def _attribute(column: str) -> Attribute:
     if not tail or not tail["type"].strip():
         raise UsageError(f"'{column.strip()}' declares no attribute", hint="a name, then a type, then perhaps NOT NULL")
     if not _TYPE.fullmatch(tail["type"].strip()):
-        near = get_close_matches(tail["type"].strip().upper(), [*TYPES, "DECIMAL"], 1)
-        hint = f"did you mean {near[0]}?" if near else "commas separate columns"
+        written = tail["type"].strip().upper()
+        near = ["TIMESTAMP"] if written == "DATETIME" else get_close_matches(written, [*TYPES, "DECIMAL"], 1)
+        hint = f"did you mean {near[0]}?" if near and " " not in written else "commas separate columns"
         raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is not a type", hint=hint)
     try:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))

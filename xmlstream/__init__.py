@@ -131,7 +131,10 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         module = next((module for module, names in _MODULES.items() if name in names), "xmlstream.punct_ns.errors")
         return getattr(import_module(module), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    words = import_module("xmlstream.builder.run_options")
+    raise AttributeError(words.no_such_name(name, "xmlstream", words.OF_PACKAGE, __all__))
 
 
 def __dir__() -> list[str]:

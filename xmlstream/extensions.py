@@ -5,7 +5,9 @@ Nothing of the core imports a module that is named here: you can read, change an
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 _PLACES = {
@@ -38,3 +40,12 @@ def extension(name: str) -> Any:
 def extensions(kind: str) -> list[Any]:
     """All of a kind, such as each `sink`, in the order of this table."""
     return [extension(name) for name in _PLACES if name.startswith(f"{kind} ")]
+
+
+def called_as(package: str, instead: str) -> None:
+    """A package that is called, like `xs.sql(…)`, names the function that is meant."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TypeError(f"{package} is a package; Hint: {instead}")
+
+    sys.modules[package].__class__ = type("Package", (ModuleType,), {"__call__": refuse})

@@ -22,6 +22,7 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.monotone import Monotone, ends_before_10000
 from xmlstream.operators.expressions.operations.python_functions import ArrowCall, known_by
+from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.image import Function
 from xmlstream.punct_ns.pattern import EMPTY, Range, meet
@@ -98,7 +99,7 @@ def evaluated(
             known.clear()
         fresh = [value for value in values if value not in known]
         if local or clock:
-            fresh = _calm(fresh, zone, engine, clock)
+            fresh = _calm(fresh, zone, engine, clock, kind(x.domain.sql) != "timestamp")
         if fresh:
             known.update(dict.fromkeys(fresh))
             here = _called_here(expression, x, y, fresh)
@@ -126,9 +127,9 @@ def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[V
     return {}
 
 
-def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool) -> list[Value]:
+def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool, is_local: bool) -> list[Value]:
     """The values far from the zone's setbacks; all values if there are none."""
-    setbacks = _setbacks(zone, engine, clock)
+    setbacks = _setbacks(zone, engine, clock, is_local)
     if setbacks is None:
         return []
     moments = (v for v in values if not setbacks or isinstance(v, datetime))
@@ -140,15 +141,19 @@ def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool) -> li
 
 
 @lru_cache(maxsize=16)
-def _setbacks(zone: str, engine: Engine, clock: bool) -> tuple[int, ...] | None:
+def _setbacks(zone: str, engine: Engine, clock: bool, is_local: bool) -> tuple[int, ...] | None:
     """The moments at which the zone's clocks were set back over midnight, or not to a full hour; None if without end.
 
-    With `clock`, the moments at which they were set back at all.
+    With `clock`, the moments at which they were set back at all. Of local times, `is_local`, also those at which they
+    were set ahead, with `clock` at all, else to no full hour or by more than one: a time that they skip is a later one.
 
     In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
     """
     rules = engine.zone_rules()
-    goes_back = (lambda change: change.is_setback) if clock else _goes_back
+
+    def goes_back(change: ClockChange) -> bool:
+        return (is_local or change.is_setback) and (clock or _goes_back(change))
+
     if any(map(goes_back, rules.recurring(2100))):
         return None
     return tuple(change.second for change in rules.changes if goes_back(change))
@@ -156,6 +161,6 @@ def _setbacks(zone: str, engine: Engine, clock: bool) -> tuple[int, ...] | None:
 
 def _goes_back(change: ClockChange) -> bool:
     if not change.is_setback:
-        return False
+        return (change.second + change.after) % 3600 != 0 or change.after - change.before > 3600
     last, first = change.second + change.before - 1, change.second + change.after
     return first % 3600 != 0 or last // 86_400 != first // 86_400

@@ -120,6 +120,9 @@ _MADE: Mapping[str, tuple[TypeKind, int]] = {
 _FROM_THE_YEAR = re.compile(r"yyyy(?:\W?MM(?:\W?dd(?:\W?HH(?:\W?mm(?:\W?ss(?:\W?S{1,6})?)?)?)?)?)?")
 """Formats of moments whose texts are in time order, for the years 1 to 9999."""
 
+_BELOW_AN_HOUR = ("MIN", "SEC", "MIL", "MIC")
+"""How the names of the units begin to which a local time that the clocks skip is cut to another moment."""
+
 _NEAR = 366
 """The number of days up to which a moved moment strays `barely`."""
 
@@ -132,6 +135,10 @@ def of_one(name: str, found: Rising, text: str, schema: Schema) -> Rising | None
             return _written(found, text, schema)
         case "cut" if result == found.kind:
             return replace(found, how=replace(found.coarser, local=found.how.local or found.kind == "timestamp"))
+        case "cut" if result == "timestamp":
+            # Spark makes a moment first: a time that the clocks skip is a later one, in the same hour as their next.
+            how = replace(found.coarser, local=True, clock=found.how.clock or text.upper()[:3] in _BELOW_AN_HOUR)
+            return Rising(how, result, found.strays)
         case "day" if found.kind in TEMPORAL and not text:
             return day(found) if found.kind != "date" else found
         case "exactly" | "coarsely" if result is not None:

@@ -24,7 +24,7 @@ from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.forms import Translator
 from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null, of_column
 from xmlstream.operators.expressions.operations.part import text as written
-from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type
 from xmlstream.operators.expressions.readings import require_one_reading
 from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.domain import Domain, Value
@@ -129,7 +129,7 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
     of = Translator(dict(used(text, columns, {})), zone).part(tree.expressions[0])
     element = of.type.element
     if element is None or element.same(VOID):
-        raise NotProven(f"{name}({of.type.name})")
+        raise (NotProven if of.type.kind in ("ARRAY", "MAP", "VOID") else NotDefined)(f"{name}({of.type.name})")
     outer = name.endswith("_outer")
     array = of.sql
     if outer:

@@ -134,7 +134,7 @@ _COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0", 
 
 _COLLECTED = ("collect_set", "collect_list", "sort_array")
 _SPELT = {"floor": "FLOOR", "ceil": "CEIL", "signum": "SIGNUM", "dateadd": "date_add", "regexp_like": "REGEXP_LIKE",
-          "sqrt": "SQRT"}  # fmt: skip
+          "rlike": "RLIKE", "regexp": "REGEXP", "sqrt": "SQRT"}  # fmt: skip
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))
 
 
@@ -211,6 +211,7 @@ _FORMS: Mapping[type, Callable[[exp.Expr], str]] = {
     exp.In: lambda tree: f"({_name(tree.this)} IN ({_names(tree.expressions)}))",
     exp.Between: lambda tree: f"between({_names([tree.this, tree.args['low'], tree.args['high']])})",
     exp.DPipe: lambda tree: f"concat({_name(tree.this)}, {_name(tree.expression)})",
+    exp.RegexpLike: lambda tree: f"RLIKE({_name(tree.this)}, {_name(tree.expression)})",
     exp.Case: _case,
     exp.Cast: _cast,
     exp.Anonymous: _call,

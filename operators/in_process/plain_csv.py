@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.expressions.operations.casts import is_utc
+from xmlstream.operators.expressions.operations.part import is_utc
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven
 from xmlstream.operators.in_process.columns import Named, declared
 from xmlstream.punct_ns.domain import Domain

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import PASSED_LITERAL
-from xmlstream.operators.expressions.operations.casts import cast, is_utc
-from xmlstream.operators.expressions.operations.part import Part, text
+from xmlstream.operators.expressions.operations.casts import cast
+from xmlstream.operators.expressions.operations.part import Part, is_utc, text
 from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
 from xmlstream.punct_ns.slices import own
 

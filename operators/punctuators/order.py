@@ -122,13 +122,7 @@ class ByOrder(Rule):
         >>> ByOrder("hour", slack=2).awaited(Punctuation.parse("<[5,7], *>", Schema.parse("hour INT, v INT")))
         ('hour', 10)
         """
-        place = p.schema.index(self.attribute)
-        domain = p.schema[place].domain
-        spans = list(values(p.patterns[place], domain).intervals())
-        if not spans or spans[-1][1] == domain.top:
-            return None
-        above: Any = domain.bound(spans[-1][1], above=True)[0]
-        return self.attribute, above if self.slack is None else above + self.slack
+        return _above(self.attribute, p, self.slack)
 
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value; with `per`, that of each key."""
@@ -286,6 +280,17 @@ class ByOrder(Rule):
         return Punctuation.of(schema, {**dict(zip(schema.names, of_key.patterns, strict=True)), self.attribute: passed})
 
 
+def _above(attribute: str, p: Punctuation, slack: Any) -> tuple[str, Value] | None:
+    """The attribute, and the first value above those that `p` closes and the slack after it; None if there is none."""
+    place = p.schema.index(attribute)
+    domain = p.schema[place].domain
+    spans = list(values(p.patterns[place], domain).intervals())
+    if not spans or spans[-1][1] == domain.top:
+        return None
+    above: Any = domain.bound(spans[-1][1], above=True)[0]
+    return attribute, above if slack is None else above + slack
+
+
 @dataclass(frozen=True, slots=True)
 class ByClock(Rule):
     """A tuple comes no later than `delay` after the moment in its `attribute`."""
@@ -319,6 +324,10 @@ class ByClock(Rule):
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple whose moment the clock has closed."""
         return unless_late(tuples, condition(added(state).set))
+
+    def awaited(self, p: Punctuation) -> tuple[str, Value] | None:
+        """The moment at which the clock sends `p`."""
+        return _above(self.attribute, p, self.delay)
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The moments before the one up to which everything was read, less the delay, have passed."""

@@ -70,7 +70,7 @@ class Rule(Protocol):
         return ()
 
     def awaited(self, p: Punctuation) -> tuple[str, Value] | None:
-        """The attribute and the least value of it with which a tuple makes the rule send `p`; None if none does."""
+        """The attribute and the least value of it with which a tuple, or the clock, makes the rule send `p`."""
         return None
 
     def state_schema(self, schema: Schema) -> StateSchema:

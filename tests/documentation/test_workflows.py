@@ -100,7 +100,6 @@ def test_a_job_may_read_the_tree_and_only_a_release_may_write_what_it_is_for() -
     assert [_read(path)["permissions"] for path in WORKFLOWS] == [{"contents": "read"}] * len(WORKFLOWS)
     assert {name: job["permissions"] for name, job in _jobs() if "permissions" in job} == {
         "release/upload": {"id-token": "write"},
-        "release/site": {"pages": "write", "id-token": "write"},
     }
     assert not [path for path in WORKFLOWS if "pull_request_target" in path.read_text(encoding="utf-8")]
     # A job with more rights runs actions, nothing of the tree.
@@ -111,7 +110,6 @@ def test_what_is_released_has_passed_all_checks() -> None:
     jobs = dict(_jobs())
     assert jobs["release/check"]["uses"] == "./.github/workflows/check.yml"
     assert jobs["release/upload"]["needs"] == ["check", "build"]
-    assert jobs["release/site"]["needs"] == "upload"
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)

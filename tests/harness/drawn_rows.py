@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -49,6 +49,10 @@ TEXTS = (
     "a/b", "a//b/", "/", "12", " 12 ", "-7", "+3", "1.5", "1e3", "0x1F", "true", "F", "yes", "2020-02-29", "a\\b", "%_",
     "x%", "\t", "a\nb", "http://x/y?channel_id=ab&z=1", "channel_id=", "&channel_id=q", "null", "NaN", "inf", "a😀b",
     "99999999999999999999", "128", "-129", "2147483648", "1_000", "1.", ".5", "--1", "\x7f", "\u00a0", "e\u0301",
+    "12,5", "n/a", "—", "12 °C", "1e99999", "1e-99999", "7d", "5.5F", "-NaN", "+inf", "-Infinity", "0x1p3", "１２",
+    "20.11.2026", "2020-13-45", "2020-02-30", "2020-02-29 24:00:00", "2020-02-29T12:00:60Z", "12:30", "T12", "2020-2-9",
+    "2020", "2020/02/29", "1e+3D", "0000-01-01", "2020-02-29 1", "a\r\n", "12\n", "12\r", "b\u2028", "x\x85", "\r\n",
+    "a\r\nb\n",
 )  # fmt: skip
 
 
@@ -68,7 +72,7 @@ def drawn(type_: str, source: random.Random) -> Any:
                 )
             return struct.unpack("f", struct.pack("f", found))[0] if type_ == "FLOAT" and abs(found) < 3e38 else found
         case "STRING":
-            return source.choice(TEXTS) if edge else "".join(source.choices("abAB/ &='é1", k=source.randrange(6)))
+            return source.choice(TEXTS) if edge else "".join(source.choices("abAB/ &='é1\n\r", k=source.randrange(6)))
         case "BOOLEAN":
             return source.random() < 0.5
         case "DATE":
@@ -183,6 +187,13 @@ def _values(type_: str, number: int, source: random.Random, moments: Sequence[in
         zoned = UTC if type_ == "TIMESTAMP" else None
         values = [(EPOCH + timedelta(microseconds=source.choice(moments))).replace(tzinfo=zoned) for _ in values]
     return [None if source.random() < nulls else value for value in values]
+
+
+def insert(database: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[int | None]]) -> None:
+    """Inserts integers, as one text: for each value passed beside it, DuckDB would look for pandas on all of the path."""
+    values = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in rows)
+    if values:
+        database.execute(f"INSERT INTO {table} VALUES {values}")
 
 
 def connected(zone: str = "UTC") -> duckdb.DuckDBPyConnection:

@@ -15,6 +15,7 @@ import duckdb
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
+from tests.harness.drawn_rows import insert
 from tests.properties.test_random_plans import ABOVE_ONE, ABOVE_TWO, CONDITIONS, DEEPEST, LEAVES, SLICES, SPACE
 from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -126,8 +127,10 @@ class Answers:
     def of(self, query: str, streams: Mapping[str, Sequence[Sequence[Any]]]) -> Counter[tuple[Any, ...]]:
         """The tuples that a query answers."""
         for name, slices in streams.items():
-            rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
             self._database.execute(f"DELETE FROM {name}")
-            if rows:
-                self._database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+            insert(
+                self._database,
+                name,
+                (item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)),
+            )
         return Counter(self._database.execute(query).fetchall())

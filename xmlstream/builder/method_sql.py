@@ -4,13 +4,11 @@ Each argument is Spark SQL as text, or a `Column` of PySpark that can be written
 it becomes part of a query's text, so an error points into the argument. `Query.group_by` and `Query.tuple_window`
 return `Groups` and `TupleWindows`, to aggregate or rank.
 
-Names are PySpark's: `JOINS` has PySpark's names of joins; `ON_QUERIES` and `ON_GROUPS` have, for each method of PySpark
-that the builder lacks, what to write instead.
+Names are PySpark's: `JOINS` has PySpark's names of joins.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -18,8 +16,10 @@ from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args
 
+from xmlstream.builder.run_options import ON_GROUPS, ON_WINDOWS, in_sentences
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.dialect import parsed
+from xmlstream.operators.expressions.dialect import expression, parsed
+from xmlstream.operators.expressions.duration import duration
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.top_n import Rank
 from xmlstream.plan.nodes import unique
@@ -77,6 +77,8 @@ def sql_text(given: str | Column) -> str:
 def _text_for(given: object) -> str:
     """What to write in place of an argument that is no expression."""
     match given:
+        case (str() as of, "max" | "min" | "sum" | "avg" | "mean" | "count" as what) if isinstance(given, tuple):
+            return f'write it as text, "{what}({of})"'
         case list() | tuple() | set():
             return f"pass each as an argument of its own: {', '.join(map(repr, given))}"
         case dict():
@@ -216,53 +218,8 @@ _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right",
 JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """PySpark's other names of joins, without underscores."""
 
-_WRITTEN = 'run(output="out") writes XML, or Parquet as "out.parquet"; to_table("lake.db.t").run() appends to a table'
-_TAKEN = (
-    "to_arrow() returns all tuples as a table, and to_arrow().to_pandas() as a frame of pandas; slices() returns one"
-    " slice after the other"
-)
-ON_QUERIES = {
-    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "to_pandas", "toLocalIterator"), _TAKEN),
-    **dict.fromkeys(("foreach", "foreachBatch"), "foreach_slice(f).run() calls f(tuples, punctuations, number)"),
-    **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
-    **dict.fromkeys(
-        ("to_csv", "to_parquet", "to_json", "to_xml"), 'run(output="out.parquet"), "out.csv", "out.json" or "out"'
-    ),
-    **dict.fromkeys(("sort_values", "nlargest"), 'order_by("a DESC"), or group_by("k").top(3, "a DESC")'),
-    **dict.fromkeys(("rename",), 'with_column_renamed("old", "new"), or select("old AS new", …)'),
-    **dict.fromkeys(("assign", "fillna", "eval"), 'with_column("a", "coalesce(a, 0)")'),
-    **dict.fromkeys(("dropna",), 'where("a IS NOT NULL")'),
-    **dict.fromkeys(("merge",), 'join(other, ["key"], "left")'),
-    **dict.fromkeys(
-        ("map", "apply", "mapInPandas", "mapInArrow", "flatMap", "transform"),
-        'declare a function with @xs.function("DOUBLE"), and call it by its name, select("f(a) AS b")',
-    ),
-    **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract, which remove duplicates, as in SQL"),
-    **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),
-    **dict.fromkeys(("alias", "toDF"), 'select("a AS b"), or join(…, left="l", right="r")'),
-    **dict.fromkeys(("withColumns", "withColumnsRenamed"), "with_column or with_column_renamed for each"),
-    "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with all',
-    "unionByName": "select the attributes in the other query's order, then union_all",
-    "withWatermark": "punctuate(xs.ByOrder(…)) if the tuples come in an order",
-    "printSchema": "print schema, columns or explain()",
-    "dtypes": "schema has the types",
-    "createOrReplaceTempView": "xs.from_sql(spark, text) takes CREATE TABLE and CREATE VIEW",
-}
-"""PySpark's methods of DataFrames that a query lacks, with what to write instead."""
 
-ON_GROUPS = dict.fromkeys(
-    ("count", "sum", "avg", "mean", "min", "max", "pivot", "apply", "applyInPandas", "cogroup"),
-    'agg("count(*) AS n", "max(a) AS a")',
-)
-
-
-def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -> str:
-    """The message for a method that a class does not have: what, and a hint if one is known."""
-    near = difflib.get_close_matches(name, [known for known in dir(kind) if not known.startswith("_")], n=1)
-    hint = instead.get(name) or (f"did you mean {near[0]}?" if near else None)
-    return f"{what} has no {name}" + (f"; Hint: {hint}" if hint else "")
-
-
+@in_sentences()
 def session_window(moment: str | Column, gap: str) -> str:
     """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
@@ -348,7 +305,7 @@ def joined_sql(on: str | Column | Sequence[str], how: str, left: str, right: str
         case str():
             condition = [" ON ", argument(on)]
         case _:
-            condition = [f" USING ({', '.join(map(quoted, on))})"]
+            condition = [f" USING ({', '.join(quoted(sql_text(name)) for name in on)})"]
     return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]
 
 
@@ -396,9 +353,16 @@ def asof_sql(
         )
     equal = [f"{quoted(left)}.{quoted(key)} = {quoted(right)}.{quoted(there.attribute(key).name)}" for key in keys]
     oldest = f"{quoted(right)}.{quoted(at)} >= {quoted(left)}.{quoted(compared)} - ("
-    return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(str(tolerance)), "\n)"]
+    length = duration(expression(text_literal(str(tolerance))))
+    span = (
+        str(tolerance)
+        if length is None or "interval" in str(tolerance).lower()
+        else f"INTERVAL '{length}' MICROSECONDS"
+    )
+    return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(span), "\n)"]
 
 
+@in_sentences("a grouped query", ON_GROUPS)
 @dataclass(frozen=True, slots=True, repr=False)
 class Groups:
     """The groups of a query's tuples, to aggregate or rank."""
@@ -408,9 +372,6 @@ class Groups:
 
     def __repr__(self) -> str:
         return f"Groups[{', '.join(map(sql_text, self.keys))}] of {self.query!r}"
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
     def agg(self, *aggregates: str | Column, **named: str) -> Query:
         """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
@@ -454,6 +415,7 @@ class Groups:
         return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
 
 
+@in_sentences("a window of tuples", ON_WINDOWS)
 @dataclass(frozen=True, slots=True)
 class TupleWindows:
     """The windows of a number of tuples each, to aggregate."""

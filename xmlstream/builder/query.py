@@ -11,11 +11,11 @@ purge (Li et al. 2006, §3.2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
 from xmlstream.builder.method_sql import Groups, TupleWindows, argument
-from xmlstream.builder.run_options import called
+from xmlstream.builder.run_options import ON_QUERIES, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
+@in_sentences("a query", ON_QUERIES)
 @dataclass(frozen=True, slots=True, repr=False)
 class Query(Runnable):
     """A query over punctuated streams, and the Spark session to run it in; created by `read` and `from_sql`."""
@@ -59,29 +60,22 @@ class Query(Runnable):
     def __repr__(self) -> str:
         return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
 
-    def __getattr__(self, name: str) -> Any:
-        known = () if name.startswith("_") or name in Query.__slots__ + Runnable.__slots__ else self.columns
-        if name.lower() in (attribute.lower() for attribute in known):
-            raise AttributeError(_no_column(name))
-        raise AttributeError(method_sql.no_such_name(name, "a query", method_sql.ON_QUERIES, Query))
-
-    def __getitem__(self, name: object) -> Any:
-        raise TypeError(_no_column(name))
-
     def explain(
-        self, *, as_written: bool = False, format: Format | Literal["plan"] = "plan", follow: bool = False
+        self, format: Format | Literal["plan"] = "plan", *, as_written: bool = False, follow: bool = False
     ) -> str:
         """Returns the plan as a tree, or the verdict on it before it runs.
 
         Args:
-            as_written: Explain the plan as written; by default the optimized plan, which runs.
             format: `plan` for the tree alone; `text`, `json`, `svg` or `html` for what each operator promises, when it
                 answers and how long it keeps tuples.
+            as_written: Explain the plan as written; by default the optimized plan, which runs.
             follow: Judge the query as `start` runs it: its sources have no known end.
         """
         root = self.root if as_written else self.plan
         if format not in (known := ("plan", *get_args(Format))):
-            raise UsageError(f"explain has no format {format!r}", hint=f"use one of {', '.join(known)}")
+            raise UsageError(
+                f"explain has no format {format!r}", hint=f'explain("text") says the most; there are {", ".join(known)}'
+            )
         if format == "plan":
             return Explanation(tree(root))
         text = explained(root, follow=follow, format_=format)
@@ -250,14 +244,17 @@ class Query(Runnable):
             *method_sql.asof_sql(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other
         )
 
-    def order_by(self, *keys: str | Column, ascending: bool = True) -> Query:
+    def order_by(self, *keys: str | Column, ascending: bool | Sequence[bool] = True) -> Query:
         """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`.
 
         Args:
             keys: The attributes, each perhaps with a direction.
-            ascending: The direction of keys that name none.
+            ascending: The direction of keys that name none, or that of each.
         """
-        sorts = (method_sql.sort_key_sql(key, ascending=ascending) for key in keys)
+        directions = [bool(ascending)] * len(keys) if isinstance(ascending, int) else ascending
+        if not keys or len(directions) != len(keys):
+            raise QueryError(f"{len(directions)} directions of {len(keys)} keys", hint='order_by("a DESC", "b")')
+        sorts = (method_sql.sort_key_sql(key, ascending=up) for key, up in zip(keys, directions, strict=True))
         return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sorts))
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
@@ -304,6 +301,8 @@ class Query(Runnable):
             return query
         if isinstance(rule, type) or not hasattr(rule, "new_punctuations"):
             raise QueryError(f"{rule!r} is not a rule", hint='for example punctuate("order of ts, slack 5m")')
+        if any(isinstance(getattr(rule, of, None), str) for of in ("slack", "max_ahead", "delay", "idle")):
+            (rule,) = rules_of(str(rule), self.schema)  # which reads spans of time
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
@@ -375,12 +374,7 @@ def _require_query(other: object) -> None:
         raise QueryError(f"{called(other)} is not a query", hint=hint)
 
 
-def _no_column(name: object) -> str:
-    """The message for a PySpark column such as `query.hour`."""
-    text = name if isinstance(name, str) else "hour"
-    return f'expressions are SQL text; Hint: write "{text}", for example select("{text}") or where("{text} = 3")'
-
-
+@in_sentences()
 def multiway_join(
     on: str | Column, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
 ) -> Query:

@@ -12,11 +12,20 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xmlstream.builder.query import Query
-from xmlstream.builder.run_options import Keyword, called, require_session, require_sql, takes
+from xmlstream.builder.run_options import (
+    Keyword,
+    called,
+    in_sentences,
+    keywords_in,
+    require_session,
+    require_sql,
+    takes,
+)
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
@@ -35,88 +44,57 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import Session
 
 
-READ_OPTIONS = [
-    Keyword(
-        "rowTag",
-        "str | None",
-        None,
-        "Local name of the tuples' elements, or several, `a|b`; `{uri}name` in one namespace; inferred if missing.",
-    ),
-    Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
-    Keyword("domains", "str", "", "Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed."),
-    Keyword("uniqueIds", "str", "", "Attributes whose values occur once, `a, b`: each tuple closes its value."),
-    Keyword("sectionEnds", "str", "", "What end tags close, such as `open_auction id; regions/* region; people *`."),
-    Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts`."),
-    Keyword(
-        "semantics", "str | None", None, "Windows of another engine, such as `streambase, size 5, slide 1, of time`."
-    ),
-    Keyword(
-        "namespaces",
-        "str | None",
-        None,
-        "Prefixes for paths and `rowTag`, each with its namespace: `dc http://purl.org/dc/elements/1.1/`.",
-    ),
-    Keyword("attributePrefix", "str", "_", "Attributes of this prefix are XML attributes: `_id` is `@id`."),
-    Keyword("valueTag", "str", "_VALUE", "Name of the attribute for the row element's own text."),
-    Keyword("unitTag", "str", "", "Elements that are never split between tasks, so that rows in one can be numbered."),
-    Keyword("punctuationNamespace", "str | None", None, "The namespace that makes an element a punctuation."),
-    Keyword("nullValue", "str | None", None, "A text that means null, beside a missing leaf and `xsi:nil`."),
-    Keyword("format", "str", "xml", "`xml`, or `parquet` for the output of a query."),
-    Keyword("encoding", "str | None", None, "Encoding of the documents, in place of the declared one."),
-    Keyword("doctype", "str", "skip", "What happens to a document type declaration: `skip` or `refuse`."),
-    Keyword("dateFormat", "str | None", None, "Pattern of dates, as in Spark; ISO 8601 by default."),
-    Keyword("timestampFormat", "str | None", None, "Pattern of timestamps, as in Spark; ISO 8601 by default."),
-    Keyword("ignoreSurroundingSpaces", "bool", True, "Whether blanks around texts are removed."),
-    Keyword(
-        "documents", "str", "sequence", "How several documents are read: `sequence`, `merge`, `directories` or `one`."
-    ),
-    Keyword("partitionedBy", "str | None", None, "Attributes, `a, b`, by which the inputs are partitioned."),
-    Keyword(
-        "cleanSource",
-        "str",
-        "off",
-        "What happens to a document that was completely read: `off`, `delete` or `archive`.",
-    ),
-    Keyword("sourceArchiveDir", "str", "", "Where `archive` moves documents."),
-    Keyword("validate", "str", "", "An XML Schema, `bills.xsd`; an item that it finds invalid is malformed."),
-    Keyword(
-        "mode",
-        "str",
-        "FAILFAST",
-        "What a malformed item does: `FAILFAST`, `PERMISSIVE` for the dead letters, `DROPMALFORMED`.",
-    ),
-    Keyword(
-        "ungrammatical",
-        "str",
-        "fail",
-        "What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.",
-    ),
-    Keyword(
-        "unfinished",
-        "str",
-        "wait",
-        "What happens to a document without an end that does not grow: `wait`, `fail` or `skip`.",
-    ),
-    Keyword("unfinishedAge", "str", "10m", "After which time that happens, such as `10m`."),
-    Keyword("onReplaced", "str", "fail", "What happens if another file replaces a document: `fail` or `new`."),
-    Keyword(
-        "maxBytesPerSlice",
-        "str | None",
-        None,
-        "How much of the source is in one slice, such as `16m`; None for slices that grow.",
-    ),
-    Keyword("maxBytesPerPartition", "str", "16m", "How much of the source one task parses."),
-    Keyword("maxFilesPerSlice", "int | None", None, "How many documents end in one slice; None for any number."),
-    Keyword("maxItemBytes", "str", "64m", "The greatest length of an item; a longer one is malformed."),
-    Keyword("rate", "float", 1.0, "Tuples per time unit, relative to other sources, to choose a join plan."),
-]
+READ_OPTIONS = keywords_in(
+    """
+    rowTag = None: Local name of the tuples' elements, or several, `a|b`; `{uri}name` in one namespace; inferred if
+        missing.
+    schemes = '': What the source promises to punctuate, such as `hour; sid, ts prefix`.
+    domains = '': Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed.
+    uniqueIds = '': Attributes whose values occur once, `a, b`: each tuple closes its value.
+    sectionEnds = '': What end tags close, such as `open_auction id; regions/* region; people *`.
+    punctuate = None: Rules that add punctuations, such as `order of ts`.
+    semantics = None: Windows of another engine, such as `streambase, size 5, slide 1, of time`.
+    namespaces = None: Prefixes for paths and `rowTag`, each with its namespace: `dc
+        http://purl.org/dc/elements/1.1/`.
+    attributePrefix = '_': Attributes of this prefix are XML attributes: `_id` is `@id`.
+    valueTag = '_VALUE': Name of the attribute for the row element's own text.
+    unitTag = '': Elements that are never split between tasks, so that rows in one can be numbered.
+    punctuationNamespace = None: The namespace that makes an element a punctuation.
+    nullValue = None: A text that means null, beside a missing leaf and `xsi:nil`.
+    format = 'xml': `xml`, or `parquet` for the output of a query.
+    encoding = None: Encoding of the documents, in place of the declared one.
+    doctype = 'skip': What happens to a document type declaration: `skip` or `refuse`.
+    dateFormat = None: Pattern of dates, as in Spark; ISO 8601 by default.
+    timestampFormat = None: Pattern of timestamps, as in Spark; ISO 8601 by default.
+    ignoreSurroundingSpaces = True: Whether blanks around texts are removed.
+    documents = 'sequence': How several documents are read: `sequence`, `merge`, `directories` or `one`.
+    partitionedBy = None: Attributes, `a, b`, by which the inputs are partitioned.
+    cleanSource = 'off': What happens to a document that was completely read: `off`, `delete` or `archive`.
+    sourceArchiveDir = '': Where `archive` moves documents.
+    validate = '': An XML Schema, `bills.xsd`; an item that it finds invalid is malformed.
+    mode = 'FAILFAST': What a malformed item does: `FAILFAST`, `PERMISSIVE` for the dead letters, `DROPMALFORMED`.
+    ungrammatical = 'fail': What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.
+    unfinished = 'wait': What happens to a document without an end that does not grow: `wait`, `fail` or `skip`.
+    unfinishedAge = '10m': After which time that happens, such as `10m`.
+    onReplaced = 'fail': What happens if another file replaces a document: `fail` or `new`.
+    maxBytesPerSlice = None: How much of the source is in one slice, such as `16m`; None for slices that grow.
+    maxBytesPerPartition = '16m': How much of the source one task parses.
+    maxFilesPerSlice (int | None) = None: How many documents end in one slice; None for any number.
+    maxItemBytes = '64m': The greatest length of an item; a longer one is malformed.
+    rate = 1.0: Tuples per time unit, relative to other sources, to choose a join plan.
+    """
+)
 """The options of a source that `read` takes; further ones are for one attribute, such as `path.price`."""
+
+
+def _named(names: str) -> list[Keyword]:
+    return [keyword for keyword in READ_OPTIONS if keyword.name in names.split()]
 
 
 @takes(READ_OPTIONS)
 def read(
     spark: Session,
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
@@ -126,7 +104,7 @@ def read(
 
     Args:
         spark: The session to run the query in.
-        path: A file, a directory or a glob.
+        path: A file, a directory or a glob; or several in a list: all tuples of each are taken.
         schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
             list of names, all of type STRING. Without it the schema is inferred from the beginning of the documents,
             and printed on standard error as a CREATE TABLE statement, for you to keep.
@@ -137,8 +115,10 @@ def read(
         UsageError: An option is unknown, missing or invalid.
         InputError: No schema can be inferred from the documents.
     """
+    if isinstance(path, list | tuple) and path:
+        return reduce(Query.union_all, (read(spark, each, schema, name=name, **options) for each in path))
     options = {**_texts(options), "path": _path(spark, path)}
-    source = name or _name_of(path)
+    source = name or _name_of(cast("str", path))
     if schema is not None or any(option.lower() == "schema" for option in options):
         return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
     above = {option: value for option, value in options.items() if option.lower() in ABOVE}
@@ -161,15 +141,21 @@ def _read(spark: Session, node: Node) -> Query:
     return Query(spark, node)
 
 
+_SCHEMA = 'write "sid STRING, hour INT", {"sid": "STRING", "hour": "INT"}, or a list of names'
+
+
 def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     """A schema as Spark DDL."""
     if isinstance(schema, str):
         return schema
-    if isinstance(schema, Mapping):
+    if isinstance(schema, Mapping) and all(isinstance(type_, str) for type_ in schema.values()):
         return ", ".join(f"{quoted(name)} {type_}" for name, type_ in schema.items())
+    if isinstance(schema, Mapping):
+        raise UsageError(f"{called(next(iter(schema.values())))} is not a type", hint=_SCHEMA)
     if isinstance(schema, Sequence) and not all(isinstance(name, str) for name in schema):
-        hint = 'write "sid STRING, hour INT", or a list of names'
-        raise UsageError(f"{list(schema)} is not a schema", hint=hint)
+        raise UsageError(f"{list(schema)} is not a schema", hint=_SCHEMA)
+    if isinstance(schema, Sequence) and all(" " in name.strip() for name in schema):
+        return ", ".join(schema)  # each has its type
     if isinstance(schema, Sequence):
         return ", ".join(f"{quoted(name)} STRING" for name in schema)
     ends = {True: "", False: " NOT NULL"}
@@ -177,6 +163,7 @@ def _ddl(schema: str | StructType | Sequence[str] | Mapping[str, str]) -> str:
     return ", ".join(columns)
 
 
+@in_sentences()
 def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
     """Reads a stream of XMark documents.
 
@@ -194,6 +181,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
     return _read(spark, scan(name or stream, options, None, "xmark"))
 
 
+@in_sentences()
 def read_parquet(
     spark: Session,
     path: str | Path,
@@ -227,9 +215,7 @@ def _path(spark: Session, path: object) -> str:
     """
     require_session(spark)
     if not isinstance(path, str | Path):
-        several = 'write "in/*.xml", with documents="merge" if each closes for itself; or read each, and a.union_all(b)'
-        hint = several if isinstance(path, Sequence) else 'for example xs.read(session, "in/*.xml", …)'
-        raise UsageError(f"{called(path)} is not a path", hint=hint)
+        raise UsageError(f"{called(path)} is not a path", hint='for example xs.read(session, "in/*.xml", …)')
     return str(path)
 
 
@@ -259,6 +245,7 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
 
 
+@in_sentences()
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
 
@@ -268,52 +255,13 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     return Query(_frames_session(frame), static_frame(name, frame))
 
 
-STREAM_OPTIONS = [
-    Keyword("schemes", "str", "", "What the source promises to punctuate, such as `hour; sid, ts prefix`."),
-    Keyword("domains", "str", "", "Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed."),
-    Keyword("punctuate", "str | None", None, "Rules that add punctuations, such as `order of ts, slack 5m`."),
-    Keyword(
-        "mode",
-        "str",
-        "FAILFAST",
-        "What a malformed row does: `FAILFAST`, `PERMISSIVE` for the dead letters, `DROPMALFORMED`.",
-    ),
-    Keyword(
-        "ungrammatical",
-        "str",
-        "fail",
-        "What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.",
-    ),
-    Keyword("replay", "str", "exact", "`none` if Spark's source may give other rows when it gives a batch again."),
-    Keyword("maxBytesPerSlice", "str | None", None, "How much of the source is in one slice, such as `16m`."),
-    Keyword("rate", "float", 1.0, "Tuples per time unit, relative to other sources, to choose a join plan."),
-]
+_REPLAY = keywords_in(
+    """
+    replay = 'exact': `none` if Spark's source may give other rows when it gives a batch again.
+    """
+)
+STREAM_OPTIONS = [*_named("schemes domains punctuate mode ungrammatical maxBytesPerSlice rate"), *_REPLAY]
 """The options of a source that `from_stream` takes."""
-
-
-_OF_TEXTS = {
-    "rowTag",
-    "schemes",
-    "domains",
-    "uniqueIds",
-    "punctuate",
-    "namespaces",
-    "attributePrefix",
-    "valueTag",
-    "unitTag",
-    "punctuationNamespace",
-    "nullValue",
-    "encoding",
-    "doctype",
-    "dateFormat",
-    "timestampFormat",
-    "ignoreSurroundingSpaces",
-    "mode",
-    "ungrammatical",
-    "maxBytesPerSlice",
-    "maxItemBytes",
-    "rate",
-}
 
 
 @takes(STREAM_OPTIONS)
@@ -338,13 +286,18 @@ def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | No
 
 
 COLUMN_OPTIONS = [
-    *(keyword for keyword in READ_OPTIONS if keyword.name in _OF_TEXTS),
-    *(keyword for keyword in STREAM_OPTIONS if keyword.name not in {option.name for option in READ_OPTIONS}),
+    *_named(
+        "rowTag schemes domains uniqueIds punctuate namespaces attributePrefix valueTag unitTag punctuationNamespace"
+        " nullValue encoding doctype dateFormat timestampFormat ignoreSurroundingSpaces mode ungrammatical"
+        " maxBytesPerSlice maxItemBytes rate"
+    ),
+    *_REPLAY,
 ]
 """The options of a source that `read_column` takes."""
 
 
 @takes(COLUMN_OPTIONS)
+@in_sentences()
 def read_column(
     frame: DataFrame,
     column: str,
@@ -375,19 +328,23 @@ def read_column(
     return _read(_frames_session(frame), scan(name, given, _ddl(schema), STREAM, frame))
 
 
+@in_sentences()
 def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 
     Raises:
-        QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
+        QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries or a
+            target.
     """
     require_sql(spark, text)
     note_registered(spark, text)
     answers = (read_text := script.read(text, variables, session=spark)).answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
-    if len(answers) > 1:
-        raise answers[1].query.text.error(
-            "a second query is not supported here", answers[1].query.start, "use inserts_from_sql for several queries"
+    if len(answers) > 1 or answers[0].sink is not None:
+        what = "INSERT INTO" if len(answers) == 1 else "a second query"
+        hint = (
+            "use xs.run(xs.inserts_from_sql(session, text), checkpoint=…), which takes all of them with their targets"
         )
+        raise answers[-1].query.text.error(f"{what} is not supported here", answers[-1].query.start, hint)
     return Query(spark, results(read_text.plan(spark))[0])

@@ -1,16 +1,22 @@
-"""Options of the builder's `run` and `start`, and how `help()` and the reference show the options of a function."""
+"""Options of the builder's `run` and `start`, how `help()` shows them, and what wrong names and arguments are answered.
+
+`ON_QUERIES` and the tables beside it have, for each method of PySpark, pandas or polars that the builder lacks, what to
+write instead; names are compared without case and underscores.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
+from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from types import FunctionType
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from xmlstream.extensions import extension
 from xmlstream.plan.nodes import Node, is_endless, topological
@@ -92,6 +98,7 @@ class Keyword(NamedTuple):
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=Callable[..., Any])
 
 
 def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
@@ -108,7 +115,8 @@ def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
             section = "\n".join(["Keyword Args:", *(f"    {k.name}: {k.meaning}" for k in listed)])
             before, raises, after = inspect.cleandoc(function.__doc__).partition("\n\nRaises:\n")
             function.__doc__ = f"{before}\n\n{section}{raises}{after}"
-        return function
+        checked: Function = _checked(function)
+        return checked
 
     return described
 
@@ -123,6 +131,19 @@ def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
     ]
 
 
+def keywords_in(text: str) -> list[Keyword]:
+    r"""Keywords of a text: `name = default: meaning`, with the type in brackets if the default does not show it.
+
+    >>> keywords_in("    rate = 1.0: Tuples per time unit.\n    most (int | None) = None: How many.")[1].type
+    'int | None'
+    """
+    listed = re.findall(r"^    (\w+)(?: \((.*?)\))? = (.*?): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    types = (
+        (name, type_, literal_eval(default), " ".join(meaning.split())) for name, type_, default, meaning in listed
+    )
+    return [Keyword(n, t or ("str | None" if d is None else type(d).__name__), d, m) for n, t, d, m in types]
+
+
 _DEFAULTS = {
     **{setting.name: setting.default for setting in fields(Settings)},
     **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
@@ -131,6 +152,192 @@ _DEFAULTS = {
 }
 COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
 RUN_OPTIONS = keywords_of(_DEFAULTS, CommonOptions, RunOptions)
+
+
+_TAKEN = (
+    "to_arrow() returns all tuples as a table, and to_arrow().to_pandas() as a frame of pandas; slices() returns one"
+    " slice after the other"
+)
+_WRITTEN = 'run(output="out") writes XML, or Parquet as "out.parquet"; to_table("lake.db.t").run() appends to a table'
+_GROUPED = 'group_by("k").agg("max(a) AS a", "count(*) AS n")'
+_IN_SQL = "xs.from_sql(session, text) takes CREATE TABLE, CREATE VIEW and a SELECT"
+_FUNCTION = 'declare a function with @xs.function("DOUBLE"), and call it by its name, select("f(a) AS b")'
+_PLANNED = "leave it out: how the work is divided is planned for each slice"
+
+
+def _table(default: str, listed: Mapping[str, str]) -> Mapping[str, str]:
+    names = {name.lower(): hint for several, hint in listed.items() for name in several.split()}
+    return {**names, "": default}
+
+
+ON_QUERIES = _table(
+    "help(xs.Query) lists its methods; " + _IN_SQL,
+    {
+        "show count take head first tail toPandas toLocalIterator df pl fetchall fetchone toList toDicts display rows"
+        " execute compute iterrows itertuples values index iloc loc shape print sample slice": _TAKEN,
+        "foreach foreachBatch": "foreach_slice(f).run() calls f(tuples, punctuations, number)",
+        "write writeStream save saveAsTable cache persist checkpoint sink toSql": _WRITTEN,
+        "toCsv toParquet toJson toXml writeParquet sinkParquet writeCsv": 'run(output="out.parquet"), "out.csv",'
+        ' "out.json" or "out"',
+        "awaitTermination stop trigger": 'start("out", "state") returns a handle with awaitTermination() and stop()',
+        "sortValues nlargest reverse offset": 'order_by("a DESC"), or group_by("k").top(3, "a DESC")',
+        "rename": 'with_column_renamed("old", "new"), or select("old AS new", …)',
+        "assign fillna na eval mutate replace": 'with_column("a", "coalesce(a, 0)")',
+        "cast astype": 'with_column("a", "CAST(a AS DOUBLE)")',
+        "withColumns withColumnsRenamed": "with_column or with_column_renamed for each",
+        "dropna": 'where("a IS NOT NULL")',
+        "query having": 'where("n > 3"), also behind agg',
+        "merge": 'join(other, ["key"], "left")',
+        "mergeAsof asofJoin": 'join_asof(other, "ts", by=["key"])',
+        "map apply mapInPandas mapInArrow flatMap transform": _FUNCTION,
+        "pipe": "pass the query to the function, f(query)",
+        "intersectAll exceptAll": "intersect and subtract, which remove duplicates, as in SQL",
+        "agg cube rollup pivot max min sum mean avg median nunique size keyBy partitionBy": _GROUPED,
+        "groupByDynamic resample tumble hop": 'window("ts", "10 minutes").group_by("window").agg("count(*) AS n")',
+        "diff shift cumsum rolling over lag": 'select("*", "lag(a) OVER (PARTITION BY k ORDER BY ts) AS b")',
+        "alias toDF": 'select("a AS b"), or join(…, left="l", right="r")',
+        "unique": 'distinct(), or drop_duplicates(["key"])',
+        "append concat": "union_all(other)",
+        "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with'
+        " all",
+        "unionByName": "select the attributes in the other query's order, then union_all",
+        "withWatermark watermark": 'punctuate("order of ts, slack 5 minutes") if the tuples come in an order',
+        "printSchema describe summary info": "print schema, columns or explain()",
+        "dtypes": "schema has the types",
+        "rdd repartition coalesce hint": _PLANNED,
+        "sparkSession isStreaming": "spark is its session; run() reads to the end, start() waits for more",
+        "createOrReplaceTempView createTempView sql": _IN_SQL,
+    },
+)
+"""Methods that a query lacks, with what to write instead."""
+
+ON_GROUPS = _table(
+    'agg("count(*) AS n", "max(a) AS a")', {"first head tail nth": 'top(1, "ts"), with the order that is meant'}
+)
+ON_WINDOWS = _table('agg("count(*) AS n", "max(a) AS a")', {})
+ON_SUMMARIES = _table("it counts tuples, in tuples_out; the query's to_arrow() has them", {})
+ON_INSERTS = _table("run() or start(checkpoint) writes the result; the query's to_arrow() returns it as a table", {})
+OF_PACKAGE = _table(
+    "help(xs) lists what there is",
+    {
+        "query readSql execute table": "xs.from_sql(session, text)",
+        "readXml fromXml readCsv readStream stream scan load dataframe infer": 'xs.read(session, "in/*.xml")',
+        "col lit expr functions f": 'expressions are SQL text, q.select("a + 1 AS b")',
+        "udf registerFunction pandasUdf": '@xs.function("DOUBLE") declares a function, which SQL calls by its name',
+        "session sparkSession connect getSession builder": 'xs.open_session(engine="duckdb"), or xs.open_session()',
+        "explain check": 'q.explain("text")',
+        "concat union": "a.union_all(b)",
+        "window tumble": 'q.window("ts", "10 minutes")',
+        "write save": 'q.run(output="out")',
+    },
+)
+
+
+def no_such_name(name: str, what: str, instead: Mapping[str, str], known: Iterable[str]) -> str:
+    """The message for a name that there is not: what, and what to write."""
+    near = difflib.get_close_matches(name, [each for each in known if not each.startswith("_")], n=1, cutoff=0.75)
+    hint = instead.get(name.replace("_", "").lower()) or (f"did you mean {near[0]}?" if near else instead[""])
+    return f"{what} has no {name}; Hint: {hint}"
+
+
+def no_column(name: object) -> str:
+    """The message for a PySpark column such as `query.hour`, or for rows such as `query[:5]`."""
+    if isinstance(name, int | slice):
+        return f"a query has no rows before it runs; Hint: {_TAKEN}"
+    names = [name] if isinstance(name, str) else name if isinstance(name, list) else ["hour"]
+    listed, text = ", ".join(f'"{each}"' for each in names), names[0] if names else "hour"
+    return f'expressions are SQL text; Hint: write "{text}", for example select({listed}) or where("{text} = 3")'
+
+
+_OF_CALLS = {
+    "distinct": 'drop_duplicates(["a", "b"])',
+    "where": 'where("a > 3 AND b < 5")',
+    "left_on": 'on="left.a = right.b" names an attribute of each side',
+    **dict.fromkeys(("extended", "mode"), 'explain("text")'),
+    **dict.fromkeys(
+        ("by", "descending", "desc", "reverse"), 'the names stand alone: group_by("k"), order_by("a DESC")'
+    ),
+    "suffix": 'with_column_renamed("a", "b") on one side first',
+    "keep": "of each key the first tuple is kept; the last one is max_by(a, ts) of a group",
+    "columns": 'the names stand alone: drop("a", "b")',
+}
+_TYPES: Mapping[str, tuple[str, type]] = {
+    "int": ("a whole number", int),
+    "str": ("a text", str),
+    "float": ("a number", float),
+    "bool": ("True or False", bool),
+    "None": ("nothing", type(None)),
+}
+
+
+def _mistaken(function: Callable[..., Any], error: Exception, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """The message for a call with arguments that the function does not take; empty if they are not the fault."""
+    own = inspect.signature(function)
+    shown = [str(p.replace(annotation=p.empty)) for p in own.parameters.values() if p.kind <= p.VAR_POSITIONAL]
+    has_more = any(p.kind > p.VAR_POSITIONAL for p in own.parameters.values())
+    call = f"{function.__name__}({', '.join([*(name for name in shown if name != 'self'), *['…'] * has_more])})"
+    if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+        words = re.sub(r"takes .* given$", "has too many arguments", str(error).replace("()", "").rpartition(".")[2])
+        keyword = re.search(r"unexpected keyword argument '(\w+)'", words)
+        hint = _OF_CALLS.get(keyword[1] if keyword else function.__name__ if "many" in words else "", f"it is {call}")
+        return f"{words}; Hint: {hint}"
+    try:
+        bound = own.bind(*given, **named).arguments
+    except TypeError:
+        return ""
+    for name, value in bound.items():
+        takes = str(own.parameters[name].annotation).split(" | ")
+        if set(takes) <= set(_TYPES) and not isinstance(value, tuple(_TYPES[each][1] for each in takes)):
+            return f"{function.__name__} takes {name} as {_TYPES[takes[0]][0]}, not {value!r}; Hint: it is {call}"
+    return ""
+
+
+def _checked(function: Function) -> Function:
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except (TypeError, AttributeError) as error:
+            if not (message := _mistaken(function, error, given, named)):
+                raise
+        raise TypeError(message)
+
+    return cast("Function", call)
+
+
+def in_sentences(what: str = "", instead: Mapping[str, str] | None = None) -> Callable[[Kind], Kind]:
+    """Decorates a function, or a class: wrong names and wrong arguments are answered with what to write."""
+    known = instead or {}
+
+    def missing(self: Any, name: str) -> Any:
+        # Slots come first: an object that is being unpickled has none yet.
+        has_columns = (
+            hasattr(type(self), "columns") and not name.startswith("_") and name not in self.__dataclass_fields__
+        )
+        columns = self.columns if has_columns else ()
+        if name.lower() in (attribute.lower() for attribute in columns):
+            raise AttributeError(no_column(name))
+        raise AttributeError(no_such_name(name, what, known, dir(type(self))))
+
+    def item(self: Any, name: object) -> Any:
+        has_columns = hasattr(type(self), "columns")
+        raise TypeError(no_column(name) if has_columns else f"{what} has no items; Hint: {known['']}")
+
+    def rows(self: Any, *_: Any) -> Any:
+        raise TypeError(f"{what} has no rows to go through; Hint: {known.get('rows', known[''])}")
+
+    def decorated(kind: Any) -> Any:
+        if isinstance(kind, FunctionType):
+            return _checked(kind)
+        for name, function in list(vars(kind).items()):
+            if isinstance(function, FunctionType) and not name.startswith("_") and not hasattr(function, "__wrapped__"):
+                setattr(kind, name, _checked(function))
+        if instead:
+            kind.__getattr__, kind.__getitem__, kind.__iter__, kind.__len__ = missing, item, rows, rows
+            kind.__contains__, kind.__bool__ = rows, lambda _: True
+        return kind
+
+    return decorated
 
 
 _OF_SPARK = {

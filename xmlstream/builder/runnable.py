@@ -16,9 +16,12 @@ import pyarrow as pa
 
 from xmlstream.builder.run_options import (
     COMMON_OPTIONS,
+    ON_INSERTS,
+    ON_SUMMARIES,
     RUN_OPTIONS,
     CommonOptions,
     RunOptions,
+    in_sentences,
     require_known,
     require_safe,
     require_sql,
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 
+in_sentences("a summary", ON_SUMMARIES)(Summary)
+
 _POLL_SECONDS = 0.05
 """Longest time before the end of a query is noticed."""
 
@@ -68,6 +73,7 @@ def _slices(spark: Session, root: Node, settings: Settings, sink: LoopSink) -> I
             launched.stop()
 
 
+@in_sentences("a query with its output", ON_INSERTS)
 @dataclass(frozen=True, slots=True, repr=False)
 class Insert:
     """A query and the target of its result; created by `Query.insert_into` and `inserts_from_sql`."""
@@ -128,6 +134,7 @@ def start(
     return runner.start(inserts[0].spark, root, settings)
 
 
+@in_sentences()
 def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
     """The INSERT INTO statements of a SQL text, in order.
 
@@ -167,6 +174,7 @@ def _prepared(
     return root, settings_of(targets, checkpoint, follow=follow, **options)
 
 
+@in_sentences()
 @dataclass(frozen=True, slots=True, repr=False)
 class Runnable:
     """A plan as written, the Spark session to run it in, and the methods that run it."""

@@ -55,6 +55,12 @@ class Commands(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes nothing: the examples are those of the commands."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command; a file in its place is a query that was meant to run."""
+        if args and args[0].endswith(".sql") and self.get_command(ctx, args[0]) is None:
+            raise UsageError(f"there is no command {args[0]}", hint=f"xmlstream run {args[0]}")
+        return super().resolve_command(ctx, args)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Shows the help if there are no arguments."""
         if not args and not ctx.resilient_parsing:
@@ -110,7 +116,9 @@ def query_text(query: str) -> tuple[str, str]:
     try:
         return Path(query).read_text(encoding="utf-8"), query
     except OSError as error:
-        raise UsageError(f"the query {query} cannot be read: {reason(error)}") from None
+        is_begun = (Path(query) / "query.json").is_file()
+        hint = f"it is a checkpoint: xmlstream explain --checkpoint {query}" if is_begun else "name a file of SQL"
+        raise UsageError(f"the query {query} cannot be read: {reason(error)}", hint=hint) from None
     except UnicodeDecodeError:
         raise UsageError(f"the query {query} is not UTF-8 text") from None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xmlstream.cli.command_line import argument, name_values, option, say
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, few
 from xmlstream.sink.standard_output import StandardOutput
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 NOT_CLOSED = 4
 """The exit code if the output has not closed it in time."""
-
-_SHOWN = 3
-"""The most parts that are named of what is missing."""
 
 
 def cat(
@@ -83,9 +80,7 @@ def wait(
     limit = None if timeout is None else seconds("timeout", timeout)
     closed = ClosedSoFar(output, wanted, schema)
     if (number := closed_in(closed, pause, limit, lambda: say(f"nothing is closed in {output} yet: waiting"))) is None:
-        missing = list(map(str, closed.missing))
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        lacks = f": it lacks {', '.join(missing[:_SHOWN])}{more}" if missing else ", since it has closed nothing"
+        lacks = f": it lacks {few(closed.missing)}" if closed.missing else ", since it has closed nothing"
         say(f"{output} is not complete{lacks}")
         raise typer.Exit(NOT_CLOSED)
     typer.echo(f"{output} is complete since slice {number}")

@@ -190,15 +190,32 @@ class _Inspection:
     def _need(self, lack: Missing, sent: SliceTime | None) -> Need:
         operator, missing = lack.node.operator, [_shown_as(p, lack.wanted) for p in lack.missing]
         promised: tuple[str, ...] = ()
-        rule = None
+        rule, behind = None, tuple[str, ...]()
         if isinstance(operator, Punctuate):
-            rule = f"by {operator.rule.name}"
+            rule, behind = f"by {operator.rule.name}", tuple(self._senders_behind(lack))
         elif isinstance(operator, Scan):
             promised = tuple(str(s) for s in operator.options.schemes if helps([s], lack.wanted))
         source = self._names[lack.node]
         lifespan = None if missing else self._sent_by[lack.node].lifespan(lack.wanted)
         holds = None if lifespan is None else str(lifespan)
-        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), sent, promised, rule, holds)
+        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), sent, promised, rule, holds, behind)
+
+    def _senders_behind(self, lack: Missing) -> Iterator[str]:
+        """The members of a roster that have not gone past what is missing, while others have."""
+        rosters = {node: operator.rule for node, operator in self._rosters()} if lack.missing else {}
+        match rosters.get(lack.node):
+            case ByRoster(attribute=str() as name) as rule:
+                member, value = (lack.node.schema.attribute(each) for each in (rule.member, name))
+                domain, at = value.domain, lack.node.schema.index(name)
+                top = max(cut for p in lack.missing for _, cut in values(p.patterns[at], domain).intervals())
+                # Rows come in the order of their values, null first.
+                rows = self._kept[lack.node].with_ages("latest", [member, value])
+                latest = dict.fromkeys(rule.roster) | {row[member.name]: row[value.name] for row, _ in rows}
+                pairs = [(who, latest[who]) for who in rule.roster]
+                behind = [(who, v) for who, v in pairs if v is None or domain.cut(v, after=False) < top]
+                for who, v in behind if len(behind) < len(pairs) else ():
+                    stands = "it has sent nothing" if v is None else f"it is at {domain.write(v)}"
+                    yield f"{member.domain.write(who)} ({stands})"
 
     def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())

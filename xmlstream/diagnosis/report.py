@@ -12,6 +12,7 @@ from typing import Any
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.storage.records import Record
+from xmlstream.punct_ns.errors import few
 from xmlstream.runtime.metrics import counted, in_units
 
 _SHOWN = 3
@@ -29,7 +30,10 @@ class Need(Record):
         promised: Schemes of the source that promise the punctuation; empty if none does.
         rule: The rule that must send it; None for a source.
         holds: Lifespan of the punctuation that it has sent, in notation (`until …`, `while …`); None for ever.
+        behind: The senders on a roster that have not gone past it while others have, in words.
     """
+
+    sparse = ("behind",)
 
     source: str
     wanted: str
@@ -38,6 +42,7 @@ class Need(Record):
     promised: tuple[str, ...]
     rule: str | None = None
     holds: str | None = None
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class Cause(Record):
         since: When the oldest row came; None if the checkpoint does not record it.
         missing: The punctuations that the oldest rows lack, in notation.
         is_last: Whether all other sources have sent what an oldest row needs.
+        senders: The senders on a roster that a rule waits for while others have gone on, in words.
     """
 
     source: str
@@ -96,6 +102,7 @@ class Cause(Record):
     since: SliceTime | None
     missing: tuple[str, ...]
     is_last: bool
+    senders: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         by = f" ({self.rule})" if self.rule else ""
@@ -126,6 +133,7 @@ def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> It
             min(ages, key=lambda at: at.slice, default=None),
             tuple(dict.fromkeys(text for _, need in held for text in need.missing))[:3],
             bool(others) and not any(need.missing for need in others),
+            tuple(dict.fromkeys(sender for _, need in held for sender in need.behind)),
         )
 
 
@@ -235,9 +243,10 @@ def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None =
 
 
 def _missing(need: Need) -> str:
-    shown = ", ".join(need.missing[:3]) + (f" and {len(need.missing) - 3:,} more" if len(need.missing) > 3 else "")
+    shown = few(need.missing)
     if need.rule is not None:
-        return f"{need.source} ({need.rule}): {shown}"
+        of = f"; it waits for {few(need.behind)}" if need.behind else ""
+        return f"{need.source} ({need.rule}): {shown}{of}"
     promise = f"which promises {'; '.join(need.promised)}" if need.promised else "which promises no such punctuation"
     return f"{need.source}: {shown}, {promise}"
 

@@ -138,7 +138,7 @@ class SoFar:
             **self._facts(),
             "result": self.result or "",
             "origin": self.origin,
-            "columns": [{"name": texts[0], "number": is_number} for texts, is_number in columns],
+            "columns": [texts[0] for texts, _ in columns],
             "rows": list(zip(*(texts[1:] for texts, _ in columns), strict=True)),
             "more": max(0, self.tuples.num_rows - most),
         }

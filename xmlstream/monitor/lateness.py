@@ -18,6 +18,7 @@ from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
 from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, punctuated_sources
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByClock
 from xmlstream.plan.nodes import names
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -83,14 +84,16 @@ class Lateness:
         at = sent or (cause.since and cause.since.time)
         silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
         usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * pause)
-        behind = not over and cause.rule is None and silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        is_late = silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        # All senders of a roster may be quiet: it is late if some have gone on, and others have not.
+        behind = not over and is_late and (cause.rule is None or bool(cause.senders))
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
         texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
         more = {"input": source, "next": self._next_tuple(cause)}
         return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent, **more)
 
     def _next_tuple(self, cause: Cause) -> str:
-        """The tuple with which a rule sends what the oldest rows lack, in words; empty if it is not known."""
+        """The tuple or moment with which a rule sends what the oldest rows lack, in words; empty if it is not known."""
         if cause.source not in self._rules:
             return ""
         node, operator = self._rules[cause.source]
@@ -99,6 +102,8 @@ class Lateness:
             return ""
         attribute, value = first
         shown = node.schema.attribute(attribute).domain.write(value)
+        if isinstance(operator.rule, ByClock):
+            return f"the clock at {shown}"
         return f"the first tuple of {self._punctuated[cause.source]} with {attribute} from {shown} on"
 
     def sources(self, causes: Sequence[LastingCause]) -> Iterator[dict[str, object]]:

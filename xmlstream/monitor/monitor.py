@@ -54,7 +54,9 @@ class Address:
         """
         host, _, port = text.strip().rpartition(":")
         if not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"the monitor cannot serve at {text!r}", hint="PORT or HOST:PORT; port 0 takes a free one")
+            raise UsageError(
+                f"the monitor cannot serve at {text!r}", hint="PORT or HOST:PORT, at most 65535; 0 takes a free one"
+            )
         return Address(host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port))
 
     @property

@@ -244,6 +244,7 @@ class Routes:
                 Route("/closed.json", _as_json(lambda: [axis.json() for axis in view.closed()])),
                 Route("/waiting.json", _as_json(view.waiting)),
                 Route("/so-far.json", _as_json(view.so_far)),
+                Route("/last-rows.json", _as_json(view.last_rows)),
                 Route("/key.json", self._key),
                 Route("/aside.json", _as_json(view.letters)),
                 Route(DECLARE, self._declare, methods=["POST"]),

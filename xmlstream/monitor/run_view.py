@@ -21,7 +21,7 @@ from typing import Any
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
-from xmlstream.diagnosis.report import Cause, WaitingReport
+from xmlstream.diagnosis.report import WaitingReport
 from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import Axis, ClosedMap, Closer
@@ -29,14 +29,16 @@ from xmlstream.monitor.lateness import LastingCause, Lateness
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
-from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
+from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
 from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
+from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
+from xmlstream.sink.closings import last_tuples
 
 MOST_EVENTS = 1000
 """Events in the history: eight minutes, if a slice takes half a second."""
@@ -105,8 +107,8 @@ CLOSED_PAUSES = 9
 SO_FAR_EVERY_SECONDS, SO_FAR_PAUSES = 5.0, 19
 """Shortest time between two computations of the answers so far, also as a multiple of the last one's time."""
 
-SO_FAR_ROWS = 8
-"""The most rows of a result that are shown as answers so far."""
+SO_FAR_ROWS, LAST_ROWS = 8, 10
+"""The most rows of a result that are shown as answers so far, and of those that are out."""
 
 MOST_KEPT = 500_000
 """Kept tuples up to which the answers so far are computed for the page."""
@@ -308,7 +310,7 @@ class RunView:
         late = any(one["kind"] == "silent" for one in self.totals.last.findings)
         return {**known, "results": list(self._results(behind)), "late": late, "sources": sources}
 
-    def _stands(self, behind: Sequence[Cause] = ()) -> dict[str, str]:
+    def _stands(self, behind: Sequence[LastingCause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""
         since = min((cause.since.time.isoformat() for cause in behind if cause.since), default="")
         match self.how or self.state:
@@ -323,17 +325,16 @@ class RunView:
             case "starting":
                 tone, text, word, at = "late", "starting", "", ""
             case _ if behind:
-                names = list(dict.fromkeys(cause.source for cause in behind))
-                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-                tone, text, word, at = "late", f"waits for {', '.join(names[:3])}{more}", "since", since
+                shown = few(list(dict.fromkeys(cause.input for cause in behind)))
+                tone, text, word, at = "late", f"waits for {shown}", "since", since
             case state:
                 where = " in another process" if state == "recorded" else ""
                 tone, text, word, at = "good", f"running{where}", "", ""
         return {"tone": tone, "text": text, "word": word if at else "", "time": at}
 
-    def _results(self, behind: Sequence[Cause]) -> Iterator[dict[str, object]]:
+    def _results(self, behind: Sequence[LastingCause]) -> Iterator[dict[str, object]]:
         for name, node in self._emitters.items():
-            waits = [cause.source for cause in behind if name in cause.results or not cause.results]
+            waits = [cause.input for cause in behind if name in cause.results or not cause.results]
             tuples_out = self.totals.flows[node]["tuples_out"] if node in self.totals.flows else 0
             yield {"name": name, "tuples_out": tuples_out, "last_out": self._last_out.get(node), "waits": waits}
 
@@ -364,6 +365,23 @@ class RunView:
                 is_alone = [other for other in keeping if of[other] == of[name]] == [name]
                 made[name] = ", ".join(of[name]) + ("" if is_alone else f" {node.label}")
         return made
+
+    def last_rows(self) -> Mapping[str, object]:
+        """The last rows of each `result`, newest first, from its output: `columns`, `rows`, and `words` on them."""
+        made: list[dict[str, object]] = []
+        slice_ = self.totals.last.slice
+        with suppress(StateError, OSError):
+            outputs = QueryRecord.of(folder_at(self._run.checkpoint)).outputs if self._run is not None else ()
+            for name, output in zip(self._emitters, outputs, strict=True):
+                rows: list[Mapping[str, str]] = []
+                with suppress(XmlStreamError, OSError, ValueError):  # not written yet, or gone
+                    rows = last_tuples(output, LAST_ROWS)[::-1]
+                columns = list(dict.fromkeys(column for row in rows for column in row))
+                texts = [[row.get(column, "null") for column in columns] for row in rows]
+                place = "the standard output" if output.output == "-" else output.target.shown
+                one = {"result": name if len(outputs) > 1 else "", "slice": slice_, "words": f"in {place}"}
+                made.append({**one, "columns": columns, "rows": texts})
+        return {"results": made}
 
     def so_far(self) -> Mapping[str, object]:
         """The answers so far of each `result`: their `slice`, `origin`, `columns`, first `rows`, and how many `more`.

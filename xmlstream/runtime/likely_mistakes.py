@@ -237,12 +237,11 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
         path = options.paths[options.schema.index(name)]
         others = found.leaves - {str(known) for known in options.paths}
         there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
-        leaf = likely_leaf(str(path), others)
-        mend = f"; path.{name} '{leaf}' would read one" if leaf else ""
-        yield (
-            "no value" if leaf is None else "misread",
-            f"no tuple has a value of {name}, at the path {path}{there}{mend}",
-        )
+        what = f"no tuple has a value of {name}, at the path {path}{there}"
+        if (leaf := likely_leaf(str(path), others)) is None:
+            yield "no value", what
+        else:
+            yield "misread", f"{what}; path.{name} '{leaf}' would read one"
 
 
 def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:

@@ -369,9 +369,8 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     recovered.used.is_over = is_over
     before = [one for one in execution.noticed.findings() if one.kind in SET_ASIDE]
     query.begin()
-    return Launched(
-        execution, query, tally, once, None if checkpoint.latest is None else checkpoint.latest.reached, before
-    )
+    after = checkpoint.latest.reached if checkpoint.latest else None
+    return Launched(execution, query, tally, once, after, before)
 
 
 def built(

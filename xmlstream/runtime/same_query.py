@@ -22,7 +22,7 @@ from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, plain, topological
 from xmlstream.plan.written_plan import described
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, few
 from xmlstream.runtime.migrations import query_of_today
 from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sources.local_paths import local_path
@@ -34,10 +34,6 @@ _LOG = logging.getLogger("xmlstream.functions")
 
 QUERY = "query.json"
 """The record in a checkpoint of the query that it belongs to."""
-
-_SHOWN = 3
-"""The most differences that an error names."""
-
 
 OWN = "give this query a checkpoint of its own"
 """What can be done with any other query."""
@@ -146,7 +142,7 @@ class SameQuery:
             StateError: It is another query.
         """
         if found is not None and (others := list(_differences(found, self._mine))):
-            what = f"the query before the change in {self._store.where()} is another one: {'; '.join(others[:_SHOWN])}"
+            what = f"the query before the change in {self._store.where()} is another one: {few(others, '; ')}"
             raise StateError(what, hint="name the query before the change, which --undo returns to")
 
     def require(self, *, moved: bool) -> None:
@@ -160,14 +156,10 @@ class SameQuery:
         found = QueryRecord.of(self._store)
         checkpoint = self._store.where()
         if others := list(_differences(found, self._mine)):
-            rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-            raise OtherQuery(
-                f"the checkpoint {checkpoint} belongs to another query: {'; '.join(others[:_SHOWN])}{rest}",
-                hint=OWN,
-            )
+            raise OtherQuery(f"the checkpoint {checkpoint} belongs to another query: {few(others, '; ')}", hint=OWN)
         if (elsewhere := list(_moves(found, self._mine))) and not moved:
             raise StateError(
-                f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
+                f"the query of the checkpoint {checkpoint} {few(elsewhere, '; ')}",
                 hint="if they were moved, use --moved; otherwise give this query a checkpoint of its own",
             )
         pairs = zip(self._mine.outputs, found.outputs, strict=True)

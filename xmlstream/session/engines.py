@@ -29,8 +29,15 @@ class InProcessSession:
         """Ends the session."""
         self.engine.close()
 
+    def __enter__(self) -> InProcessSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def __getattr__(self, name: str) -> NoReturn:
         hint = "xs.read(session, path, …) and xs.from_sql(session, text) make queries in it"
+        hint = "stop() ends it" if name == "close" else hint
         raise AttributeError(f"a session in which DuckDB computes has no {name}; Hint: {hint}")
 
 

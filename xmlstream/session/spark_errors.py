@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xmlstream.punct_ns.errors import InputError, QueryError
+from xmlstream.punct_ns.errors import InputError, QueryError, few
 
 
 def first_cause(error: BaseException) -> str:
@@ -49,24 +49,24 @@ _REASONS = (
 def of_data(failure: BaseException, documents: Sequence[str], slice_: int) -> InputError | None:
     r"""The failure of a slice as an error of its data, if a value could not be computed; else None.
 
-    >>> str(of_data(QueryError("[DIVIDE_BY_ZERO] Division by zero."), ["in/1.xml"], 3))
-    'Division by zero [DIVIDE_BY_ZERO]\n  slice 3, which read in/1.xml\n  Hint: correct the source'
+    >>> str(of_data(QueryError("[SQRT] It is below zero."), ["in/1.xml"], 3))
+    'It is below zero [SQRT]\n  slice 3, which read in/1.xml\n  Hint: correct the source'
     """
     text = failure.what if isinstance(failure, QueryError) else first_cause(failure)
     found = re.search(r"\[([A-Z_]+)[.\w]*\] (.*?)\.?(?: (?:Correct|Use|If) .*| SQLSTATE.*)?$", text)
     if found is None or not (isinstance(failure, QueryError) or "SQLSTATE: 22" in text) or found[1] == "NOT_PROVEN":
         return None
-    others = f" and {len(documents) - 3} more" if len(documents) > 3 else ""
-    where = f"slice {slice_}, which read {', '.join(documents[:3])}{others}"
-    hint = _CURES.get(found[1], "correct the source")
-    return InputError(f"{found[2]} [{found[1]}]", where=where, hint=hint)
+    hint = next((hint for part, hint in _CURES.items() if part in found[1]), "correct the source")
+    return InputError(f"{found[2]} [{found[1]}]", where=f"slice {slice_}, which read {few(documents)}", hint=hint)
 
 
 _CURES = {
-    "CAST_INVALID_INPUT": "correct the source, or declare the column with this type: the option mode 'PERMISSIVE' then"
-    " sets such items aside",
+    "CAST": "write TRY_CAST in place of CAST, which gives null then, or declare the column with this type, so that the"
+    " option mode 'PERMISSIVE' sets such items aside; without a CAST, two types differ in a comparison, CASE or"
+    " coalesce",
+    "BY_ZERO": "write a / nullif(b, 0), which is null then",
 }
-"""Hints by Spark's conditions."""
+"""Hints by parts of Spark's conditions."""
 
 
 LOGGERS = (

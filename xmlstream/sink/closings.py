@@ -1,4 +1,4 @@
-"""What an output has closed, read from the output alone: its punctuations, by the slices that brought them.
+"""What an output has closed, and its last tuples, read from the output alone.
 
 XML has punctuations among its rows, or in documents beside them; Parquet has them in its metadata; a database has a
 table of closed values. All but XML know the types of the attributes. Those of XML are declared, or read from the
@@ -7,6 +7,7 @@ texts: the first of `_TYPES` that fits all patterns of an attribute.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
@@ -28,7 +29,7 @@ from xmlstream.punct_ns.xml_form import LIFESPAN, PUNCT_NS
 from xmlstream.sink.closed_table import Closings, closed_rows, closed_schema, punctuation_texts
 from xmlstream.sink.document_names import SUCCESS, require_slice, slice_of
 from xmlstream.sink.output import Output
-from xmlstream.sink.target import Target
+from xmlstream.sink.target import OutputRecord, Target
 from xmlstream.sink.xml_values import ATTRIBUTE_PREFIX
 from xmlstream.sources.parquet_table import CLOSED, SCHEMA, is_partition
 
@@ -288,3 +289,46 @@ def _leaves(element: ElementTree.Element, above: str = "") -> Iterator[tuple[str
             yield from _leaves(child, f"{name}.")
         if not len(child):
             yield name, child.text or '""'
+
+
+_END = 1 << 16
+"""Bytes at the end of a document in which its last tuples are looked for."""
+
+
+def last_tuples(record: OutputRecord, most: int) -> list[Mapping[str, str]]:
+    """The last tuples of the documents of an output, as texts by the names of their leaves; the newest comes last.
+
+    They are read from the ends of the last documents, XML or Parquet. Any other output gives none.
+
+    Raises:
+        OSError, StateError: The output cannot be read.
+        ValueError: A document is damaged.
+    """
+    if record.target.documents() is None:
+        return []
+    output, found = Output(record.output), list[Mapping[str, str]]()
+    for name, size in reversed(output.documents().items()):
+        if slice_of(name) is not None and "/" not in name and name.endswith((".xml", ".parquet")):
+            read = _tuples_at_end if name.endswith(".xml") else _rows_at_end
+            found = [*read(output, name, size, record), *found]
+        if len(found) >= most:
+            break
+    return found[-most:]
+
+
+def _tuples_at_end(output: Output, name: str, size: int, record: OutputRecord) -> list[Mapping[str, str]]:
+    """The tuples at the end of an XML document; each begins a line."""
+    text = b"\n" + output.store.read(name, max(0, size - _END), size)
+    tag = re.escape(record.row_tag.encode())
+    begins = rb"\n(?=<(?:/|(?:punct:)?" + tag + rb"[\s/>]))"
+    rows = [row for row in re.split(begins, text)[1:] if re.match(rb"<" + tag + rb"[\s/>]", row)]
+    root = f'<{record.root_tag}{record.declarations()} xmlns:punct="{PUNCT_NS}">'.encode()
+    close = f"</{record.root_name}>".encode()
+    return [dict(_leaves(ElementTree.fromstring(root + row + close)[0])) for row in rows]  # noqa: S314
+
+
+def _rows_at_end(output: Output, name: str, size: int, record: OutputRecord) -> list[Mapping[str, str]]:
+    """The rows of the last group of a Parquet file."""
+    file = pq.ParquetFile(output.store.source(name))
+    rows = file.read_row_group(file.num_row_groups - 1).to_pylist() if file.num_row_groups else []
+    return [{column: str(value) for column, value in row.items() if value is not None} for row in rows]

@@ -205,7 +205,9 @@ class DocumentForm:
         """
         root_tag, prefixes = given.root_name, given.prefixes()
         self.schema, self.row_tag = schema, given.row_tag
-        paths = {schema.attribute(name).name: path for name, path in given.steps().items()}
+        # What is computed without AS has another name in XML.
+        paths: dict[str, tuple[str, ...]] = {name: (leaf_of(name),) for name in schema.names if name.endswith(")")}
+        paths |= {schema.attribute(name).name: path for name, path in given.steps().items()}
         steps = [paths.get(attribute.name, (leaf_of(attribute.name),)) for attribute in schema]
         # The names of a window's start and end share an element, without a path.
         self._places = tuple(_places(list(zip(steps, schema, strict=True)))) if paths else ()

@@ -139,9 +139,14 @@ def is_name(text: str, prefixes: Collection[str] = ()) -> bool:
 def leaf_of(column: str) -> str:
     """Path of a column's values in the row element: the name of a child, or `@` and the name of an attribute.
 
-    >>> leaf_of("hour"), leaf_of("_id")
-    ('hour', '@id')
+    A computed column without AS has a name of its words.
+
+    >>> leaf_of("hour"), leaf_of("_id"), leaf_of("count(1)"), leaf_of("max(price)")
+    ('hour', '@id', 'count', 'max_price')
     """
+    if column.endswith(")"):
+        words = "_".join(re.findall(r"\w+", column.replace("count(1)", "count")))
+        return words if words[:1].isalpha() else column
     return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
 
 
@@ -175,7 +180,7 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str, prefixes: Coll
         else:
             reason = None
         if reason is not None:
-            hint = f"name it with AS, as in `{name}` AS value"
+            hint = f"name it with AS, as in {name if ' ' in name and '(' in name else f'`{name}`'} AS value"
             declare = f"; or {_DECLARE} '{leaf.partition(':')[0]} urn:…'" if ":" in leaf else ""
             raise QueryError(f"the result's column {name!r} {reason}", hint=hint + declare)
     require_text_types(Schema(tuple(attribute for attribute in schema if not is_nested(attribute))))

@@ -15,6 +15,7 @@ in the text; tables and subqueries within a call keep their own text and places.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -114,11 +115,18 @@ class Rewriting:
                     calls_in_from |= {id(outer), id(call)}
                     if isinstance(call, exp.Anonymous) and str(call.this).upper() in _LENGTHS:
                         node.replace(self._table(node, _Call.of(call, self.text)))
+                case exp.Anonymous(expressions=[exp.Var(this=unit), *_]):
+                    self._capitals(node.meta["start"], unit)
                 case exp.Anonymous() if id(node) not in calls_in_from and str(node.this).upper() in _FUNCTIONS:
                     node.replace(self._function(node, _Call.of(node, self.text)))
         for call in reversed([*tree.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call
             if call_name(call) in ISO_DURATIONS:
                 self._duration(call)
+
+    def _capitals(self, start: int, unit: str) -> None:
+        """Writes a call's unit of time in capitals, as the tree has it: Spark's plans of `hour` and HOUR differ."""
+        if written := re.compile(r"\w+\s*\(\s*(\w+)").match(self.text.text, start):
+            self._replace(written.start(1), written.end(1), unit, written.start(1))
 
     def _duration(self, call: exp.Anonymous) -> None:
         """Replaces `iso_duration(text)` or `try_iso_duration(text)`; an item without a name is named by the call."""

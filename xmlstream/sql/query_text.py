@@ -11,9 +11,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.dialect import offset
+from xmlstream.operators.expressions.dialect import offset, tokens
 from xmlstream.punct_ns.errors import QueryError, place
 
 
@@ -86,6 +87,21 @@ class QueryText:
         whole = QueryText.joined([*parts, self.part(done, end)])
         return whole if whole.text == value else self.standing(value, start)
 
+    def before_alias(self, item: exp.Expr) -> str | None:
+        """The text of an item of SELECT, without its alias, on one line."""
+        end, depth, start = item.args["alias"].meta.get("start"), 0, 0
+        if end is None:
+            return None
+        found = [token for token in tokens(self.text[:end]) if token.token_type != TokenType.HINT]
+        if found[-1].token_type == TokenType.ALIAS:
+            end = found.pop().start
+        for token in reversed(found):
+            depth += (token.token_type == TokenType.R_PAREN) - (token.token_type == TokenType.L_PAREN)
+            if depth < 0 or (depth == 0 and token.token_type in _BEFORE_AN_ITEM):
+                start = token.end + 1
+                break
+        return " ".join(self.text[start:end].split())
+
     def _piece(self, at: int) -> Piece:
         return self.pieces[bisect_right([p.start for p in self.pieces], max(at, 0)) - 1]
 
@@ -121,6 +137,7 @@ _STRINGS_COMMENTS_VARIABLES = re.compile(
     r"""|(?P<variable>\$\{[^{}\s]*\})""",
     re.DOTALL,
 )
+_BEFORE_AN_ITEM = {TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA}
 _ESCAPES = re.compile(r"''|\"\"|\\[\\'\"]")
 """In a string, a quote or a backslash that is written with two characters."""
 

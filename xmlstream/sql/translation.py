@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, offset, render
+from xmlstream.operators.expressions.dialect import READ_SPECIALLY, call_name, offset, render
 from xmlstream.operators.expressions.operations.python_functions import as_written, known_by
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
@@ -244,7 +245,29 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
     """
     require_supported(query.tree, query.text)
     _read_arrival(query, tables)
-    return _translated(query, tables, Translation(query.text, NamesOnly()))
+    try:
+        return _translated(query, tables, Translation(query.text, NamesOnly()))
+    except QueryError as error:
+        if (hint := _of_the_alias(error, query)) is None:
+            raise
+        raise QueryError(error.what, line=error.line, column=error.column, where=error.where, hint=hint) from None
+
+
+def _of_the_alias(error: QueryError, query: Statement) -> str | None:
+    """What to write for the unknown name at the place of an error that is an alias in the same SELECT."""
+    for column in query.tree.find_all(exp.Column):
+        at, select = offset(column), column.find_ancestor(exp.Select)
+        if at is None or select is None or error.what != f"there is no attribute {column.name}":
+            continue
+        aliases = [item for item in select.expressions if item.alias.lower() == column.name.lower()]
+        if aliases and query.text.place(at)[1:] == (error.line, error.column):
+            if column.find_ancestor(exp.Where) and (aliases[0].find(exp.Window) or aggregates_in(aliases[0].this)):
+                around = "HAVING" if not aliases[0].find(exp.Window) else "SELECT … FROM (SELECT …) WHERE"
+                return f"{column.name} is computed after WHERE: write {around} {column.name} …"
+            meant = query.text.before_alias(aliases[0]) or render(aliases[0].this).replace("`", "")
+            meant = f"({meant})" if isinstance(aliases[0].this, exp.Binary) else meant
+            return f"{column.name} is an alias of this SELECT, not known here: write {meant}"
+    return None
 
 
 def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
@@ -337,16 +360,27 @@ def _placed(query: Statement) -> Iterator[None]:
     except QueryError as error:
         if error.where is not None:
             raise
-        named_ = _OF_A_FUNCTION.match(error.what)
-        calls = query.tree.find_all(exp.Anonymous)
-        is_named = (each for each in calls if named_ is not None and as_written(call_name(each)) == named_[1])
-        call = next(is_named, None)
-        at = query.start if call is None else offset(call)
-        raise query.text.error(error.what, query.start if at is None else at, error.hint) from None
+        named_, refused = _OF_A_FUNCTION.match(error.what), error.tree if isinstance(error, NotProven) else None
+        name, shape = None if named_ is None else named_[1], None if refused is None else _shape(refused)
+        nodes = list(query.tree.walk())
+        alike = [node for node in nodes if shape is not None and _shape(node) == shape]
+        alike += [node for node in nodes if name is not None and as_written(call_name(node)) == name]
+        at = next((start for node in alike if (start := offset(node)) is not None), query.start)
+        if (before := _READ_SPECIALLY.search(query.text.text, 0, at)) is not None:
+            at = before.start()
+        written = re.match(r"(\w+)\s*\(", query.text.text[at:])  # `position(…)` is read as another function
+        what = error.what if name is None or not written else error.what.replace(name, written[1].lower(), 1)
+        raise query.text.error(what, at, error.hint) from None
     except ValueError as error:  # a type or a literal of Spark that is not supported here
         raise query.text.error(str(error), query.start) from None
 
 
+def _shape(tree: exp.Expr) -> str:
+    """The SQL of an expression with the bare names of its attributes."""
+    return render(tree.transform(lambda node: exp.column(node.name) if isinstance(node, exp.Column) else node)).lower()
+
+
+_READ_SPECIALLY = re.compile(rf"\b(?:{'|'.join(READ_SPECIALLY)})\s*\(\s*$", re.IGNORECASE)
 _OF_A_FUNCTION = re.compile(r"the function (\w+) ")
 
 

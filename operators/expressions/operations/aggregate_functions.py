@@ -14,13 +14,14 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.arithmetic import rounded
-from xmlstream.operators.expressions.operations.casts import BITS, is_utc
+from xmlstream.operators.expressions.operations.casts import BITS, cast
 from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     divided,
     error,
     interval,
+    is_utc,
     refused,
     require_silent,
 )
@@ -35,6 +36,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     has_floating,
     in_duckdb,
     read_type,
+    unlike,
 )
 
 BIGINT, BOOLEAN, DOUBLE, INT = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT"))
@@ -125,7 +127,21 @@ def _window(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _refuse(name: str, parts: Sequence[Part]) -> NotProven:
-    return NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+    expected = _EXPECTED.get(name.partition(" ")[0], ())
+    names, kinds = ", ".join(part.type.name for part in parts), [part.type.kind for part in parts]
+    if (
+        expected == NUMBERS and kinds == ["TIMESTAMP"] and name != "median"
+    ):  # Spark casts it to DOUBLE, and no other moment.
+        return NotProven(f"{name}({names})")
+    return unlike(f"{name}({names})", kinds, *[expected] * len(kinds))
+
+
+_EXPECTED: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("any", "bool_and", "bool_or", "count_if", "every"), ("BOOLEAN",)),
+    **dict.fromkeys(("avg", "mean", "median", "sum"), NUMBERS),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), INTEGERS),
+}
+"""The types of Spark's aggregates that do not take all."""
 
 
 def _count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
@@ -325,11 +341,15 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
-    if not 1 <= len(parts) <= 2 or (len(parts) == 2 and parts[1].whole is None):
-        raise NotProven(f"{name} with a default, or by a computed number of rows")
-    given = f", {parts[1].whole}" if len(parts) == 2 else ""
+    if not 1 <= len(parts) <= 3:
+        raise _refuse(name, parts)
+    of, further, default = parts[0], parts[1:2], [cast(each, parts[0].type) for each in parts[2:]]
+    is_computed = any(each.constant is None for each in parts[2:]) or any(each.raises for each in default)
+    if any(each.whole is None for each in further) or is_computed or (default and rows.ignores_nulls):
+        raise NotProven(f"{name} by a computed number of rows, or with a computed default")
+    given = "".join(f", {each}" for each in (*(each.whole for each in further), *(each.sql for each in default)))
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
-    return Part(rows.computed(f"{name}({parts[0].sql}{given}{nulls})"), parts[0].type, True)
+    return Part(rows.computed(f"{name}({of.sql}{given}{nulls})"), of.type, of.nullable or not default)
 
 
 def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:

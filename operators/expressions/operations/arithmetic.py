@@ -23,10 +23,13 @@ from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
     NUMBERS,
+    TEMPORAL,
+    NotDefined,
     NotProven,
     Type,
     in_duckdb,
     read_type,
+    unlike,
 )
 from xmlstream.punct_ns.slices import own
 
@@ -48,7 +51,7 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     kinds = {left.type.kind, right.type.kind}
     # Spark's NULL divided by a DECIMAL is a DOUBLE.
     if not kinds <= {*NUMBERS, "VOID"} or kinds == {"VOID"} or (operator == "/" and kinds == {"VOID", "DECIMAL"}):
-        raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+        raise _unlike(operator, left.type, right.type)
     if "DECIMAL" in kinds and not kinds & set(FLOATING):
         return _of_decimals(operator, *_decimals(left, right, operator))
     whole = not kinds & set(FLOATING)
@@ -58,13 +61,24 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     if operator == "/":
         type_ = DOUBLE
     if type_ is None or (operator == "DIV" and not whole):
-        raise NotProven(f"{left.type.name} {operator} {right.type.name}")
+        raise NotDefined(f"{left.type.name} {operator} {right.type.name}")
     # A literal stays one, so that a division by 2 is known to raise nothing.
     left, right = cast(left, type_, zone), replace(cast(right, type_, zone), constant=right.constant)
     if operator in ("/", "DIV", "%"):
         return _division(operator, left, right, type_)
     sql = f"({left.sql} {operator} {right.sql})"
     return combined(sql, type_, [left, right], raises=whole)
+
+
+def _unlike(operator: str, left: Type, right: Type) -> NotProven:
+    """The error for operands that are not both numbers: Spark moves days, and subtracts moments."""
+    what, kinds = f"{left.name} {operator} {right.name}", {left.kind, right.kind}
+    moves = (operator == "+" and "DATE" in kinds) or (operator == "-" and left.kind == "DATE")
+    subtracts = operator == "-" and bool(kinds & set(TEMPORAL)) and kinds <= {*TEMPORAL, "STRING"}
+    if "VOID" in kinds or subtracts or (moves and kinds <= {"DATE", *INTEGERS[:3]} and kinds != {"DATE"}):
+        return NotProven(what)
+    moment = "write ts + INTERVAL 5 MINUTES" if kinds & set(TEMPORAL) and kinds & set(NUMBERS) else None
+    return NotDefined(what, "texts are joined by ||, as in a || b" if operator == "+" and "STRING" in kinds else moment)
 
 
 def _divisor(left: Part, right: Part, operator: str) -> str:
@@ -211,14 +225,14 @@ def signed(part: Part, sign: str) -> Part:
         NotProven: It is not a number.
     """
     if part.type.kind not in NUMBERS or is_rounded(part.type):
-        raise NotProven(f"{sign} of {part.type.name}")
+        raise unlike(f"{sign} of {part.type.name}", [part.type.kind], NUMBERS)
     return part.computed(f"({sign}({part.sql}))", raises=part.type.name in INTEGERS)
 
 
 def modulus(left: Part, right: Part, zone: str) -> Part:
     """`pmod` by an integer literal above zero: the remainder that is not negative."""
     if (right.whole or 0) <= 0 or left.type.name not in INTEGERS:
-        raise NotProven(f"pmod({left.type.name}, {right.type.name}) by no positive literal")
+        raise unlike(f"pmod({left.type.name}, {right.type.name}) by no positive literal", [left.type.kind], NUMBERS)
     type_ = common_type([left.type, right.type])
     assert type_ is not None
     one, by = cast(left, type_, zone), cast(right, type_, zone)

@@ -14,19 +14,35 @@ from datetime import UTC as ZERO
 from datetime import date, datetime
 from typing import TypeAlias
 
-from xmlstream.operators.expressions.operations.part import VOID, Part, error, null, refused, text
+from xmlstream.dataclasses import replace
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    at_local,
+    computed_once,
+    error,
+    is_utc,
+    local,
+    null,
+    refused,
+    start_of_day,
+    text,
+)
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NESTED,
     NUMBERS,
     TEMPORAL,
     Field,
+    NotDefined,
     NotProven,
     Type,
     array_of,
     in_duckdb,
     read_type,
     struct_of,
+    unlike,
 )
 from xmlstream.punct_ns.domain import Domain
 
@@ -38,8 +54,6 @@ BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 """The digits of the DECIMAL that Spark takes an integer for."""
 
-UTC = ("UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "UCT", "Zulu", "+00:00", "UTC+0", "GMT0")
-
 
 def as_decimal(integer: Type) -> Type:
     """The DECIMAL that Spark takes an integer type for.
@@ -48,18 +62,6 @@ def as_decimal(integer: Type) -> Type:
     'DECIMAL(20,0)'
     """
     return read_type(f"DECIMAL({_DIGITS[integer.name]},0)")
-
-
-def is_utc(zone: str) -> bool:
-    """Whether the zone's clocks show UTC."""
-    return zone in UTC
-
-
-def local(part: Part, zone: str) -> str:
-    """A moment as the clocks of the zone show it, a TIMESTAMP of DuckDB."""
-    if part.type.name == "TIMESTAMP_NTZ":
-        return part.sql
-    return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
 
 
 def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
@@ -78,8 +80,18 @@ def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
         return found
     how = CASTS.get((part.type.kind, to.kind))
     if how is None:
-        raise NotProven(f"CAST from {part.type.name} to {to.name}")
+        what = f"CAST from {part.type.name} to {to.name}"
+        raise NotProven(what) if _is_of_spark(part.type.kind, to.kind) else NotDefined(what)
     return how(part, to, zone)
+
+
+def _is_of_spark(kind: str, to: str) -> bool:
+    """Whether Spark casts values of one kind to another, or may."""
+    if kind in NESTED or to in NESTED:
+        return to in ("STRING", kind)
+    values = (*NUMBERS, "BOOLEAN")
+    alike = any(kind in family and to in family for family in (values, TEMPORAL, (*NUMBERS, "TIMESTAMP")))
+    return alike or "STRING" in (kind, to) or (kind in INTEGERS and to == "BINARY")
 
 
 def _plain(part: Part, to: Type) -> str:
@@ -161,35 +173,64 @@ def _to_boolean(part: Part, to: Type, zone: str) -> Part:
 
 
 _BLANK = r"[\x01-\x20]*"
-_NUMBER = _BLANK + r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?" + _BLANK
+_NUMBER = _BLANK + r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?" + _BLANK
+_SHORT = _NUMBER.replace("[+-]?[0-9]+)", "[+-]?[0-9]{1,4})")
 
 
 def _trimmed(sql: str) -> str:
     return f"regexp_replace({sql}, '^{_BLANK}|{_BLANK}$', '', 'g')"
 
 
-def _invalid(part: Part, to: Type) -> str:
-    """DuckDB SQL that raises Spark's error, with the text."""
-    value = f"'' || left({part.sql}, 80) || ''"
-    return error("CAST_INVALID_INPUT", f"The value '{value}' cannot be cast to {to.name} because it is malformed.")
+def _read(part: Part, to: Type, zone: str, *, tries: bool = False) -> Part:
+    """A text read by DuckDB where Spark reads it alike; others are invalid, or refused if it is not known of them.
 
-
-def _read(part: Part, to: Type, pattern: str, sql: str) -> Part:
-    """A text read by DuckDB where it has the pattern, which Spark reads alike; other plain texts are invalid.
-
-    Spark trims more characters than DuckDB does, and reads more forms; texts with such characters are refused.
+    With `tries` it is null where a text is invalid, or its value no value of the type.
     """
-    plain = r"[\x20-\x7e]*"
-    found = (
-        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{pattern}') THEN {sql}"
-        f" WHEN regexp_full_match({part.sql}, '{plain}') THEN {_invalid(part, to)}"
-        f" ELSE {refused('CAST of this text to ' + to.name)} END"
+    if part.word is not None and to.kind not in (*NUMBERS, "BOOLEAN"):
+        return Part(moment(part.word, to, zone).sql, to, True, seems=True)
+    return read_text(part, to, _TEXTS[to.kind](part.sql, to, zone), "CAST_INVALID_INPUT", tries=tries)
+
+
+def read_text(part: Part, to: Type, texts: Texts, condition: str, *, tries: bool) -> Part:
+    """A text read as a type; see `Texts`. With `tries` it is null where Spark raises an error of the condition."""
+    if tries and part.raises:
+        raise NotProven("TRY_CAST of an operand that can raise an error")
+    alike, value, unknown = texts
+    shown = f"'' || left({part.sql}, 80) || ''"
+    message = f"The value '{shown}' cannot be cast to {to.name} because it is malformed."
+    invalid = null(to) if tries else error(condition, message)
+    sql = (
+        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN {alike} THEN {f'TRY({value})' if tries else value}"
+        f" WHEN regexp_matches({part.sql}, '[\\x00\\x7f]') OR {unknown}"
+        f" THEN {refused('CAST of this text to ' + to.name)} ELSE {invalid} END"
     )
-    return part.computed(found, to, seems=True, raises=True)
+    return part.computed(sql, to, nullable=True if tries else None, seems=not tries, raises=not tries, refuses=True)
 
 
-def _string_to_integer(part: Part, to: Type, zone: str) -> Part:
-    return _read(part, to, _BLANK + "[+-]?[0-9]+" + _BLANK, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
+def tried(part: Part, to: Type, zone: str) -> Part:
+    """TRY_CAST: the part cast to a type, and null where the cast fails.
+
+    Raises:
+        NotProven: This cast is not proven, or the part can raise an error.
+    """
+    if part.refuses:  # whose error no TRY may take
+        found = tried(replace(part, sql="given", raises=False, refuses=False), to, zone)
+        return replace(found, sql=computed_once(part.sql, "given", found.sql), raises=True, refuses=True)
+    if part.raises:
+        raise NotProven("TRY_CAST of an operand that can raise an error")
+    if part.type.kind == "STRING" and to.kind in _TEXTS and _constant(part, to) is None:
+        return _read(part, to, zone, tries=True)
+    found = cast(part, to, zone)
+    if found.fails:
+        return Part(f"TRY({found.sql})", to, True, rows=part.rows)
+    is_wider = common_type([part.type, to]) == to and not (part.type.kind == "DECIMAL" and to.kind in FLOATING)
+    is_silent = is_wider or to.kind == "STRING" or (part.type.kind, to.kind) in _SILENT
+    return replace(found, nullable=part.nullable or not is_silent, seems=part.seems if is_silent else not found.null)
+
+
+_SILENT = {*((one, "FLOAT") for one in INTEGERS), ("BIGINT", "TIMESTAMP"), ("TIMESTAMP", "BIGINT"),
+           ("TIMESTAMP", "TIMESTAMP_NTZ"), ("DATE", "TIMESTAMP_NTZ")}  # fmt: skip
+"""Casts that never fail, which Spark's analyser knows, beside those to a wider type or to a text."""
 
 
 def _constant(part: Part, to: Type) -> Part | None:
@@ -204,47 +245,50 @@ def _constant(part: Part, to: Type) -> Part | None:
     return Part(f"CAST({text(domain.write(value))} AS {in_duckdb(to)})", to, True, seems=True)
 
 
-def _string_to_decimal(part: Part, to: Type, zone: str) -> Part:
+Texts: TypeAlias = tuple[str, str, str]
+"""Conditions on a text: that both engines read it alike, its value, and that it is not known whether Spark reads it."""
+
+
+def text_matches(sql: str, pattern: str) -> str:
+    """DuckDB SQL: whether a text as a whole has a pattern."""
+    return f"regexp_full_match({sql}, '(?s){pattern}')"
+
+
+def _integer(sql: str, to: Type, zone: str) -> Texts:
+    return text_matches(sql, _BLANK + "[+-]?[0-9]+" + _BLANK), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", "false"
+
+
+def _decimal(sql: str, to: Type, zone: str) -> Texts:
     plain = _BLANK + r"[+-]?(?:[0-9]{1,37}(?:\.[0-9]{0,37})?|\.[0-9]{1,37})" + _BLANK
-    found = _read(part, to, plain, f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})")
-    long = f"regexp_full_match({part.sql}, '{_NUMBER}') AND NOT regexp_full_match({part.sql}, '{plain}')"
-    sql = f"CASE WHEN {long} THEN {refused('CAST of this text to ' + to.name)} ELSE {found.sql} END"
-    return found.computed(sql, to)
+    unknown = f"({text_matches(sql, _NUMBER)} OR regexp_matches({sql}, '[^\\P{{Nd}}0-9]'))"  # Java reads all digits
+    return text_matches(sql, plain), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", unknown
 
 
-def _string_to_floating(part: Part, to: Type, zone: str) -> Part:
-    read = f"CAST({_trimmed(part.sql)} AS {in_duckdb(to)})"
-    sql = (
-        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '{_NUMBER}') THEN {read}"
-        f" ELSE {refused('CAST of this text to ' + to.name)} END"
-    )
-    return part.computed(sql, to, seems=True, raises=True)
+def _floating(sql: str, to: Type, zone: str) -> Texts:
+    words = _BLANK + "(?i:[+-]?inf(?:inity)?|nan)" + _BLANK
+    number = f"regexp_replace({_trimmed(sql)}, '([0-9.])[dDfF]$', '\\1')"
+    unknown = text_matches(sql, _BLANK + "[+-](?:NaN|0[xX].*)|" + _BLANK + "0[xX].*|" + _NUMBER)
+    return text_matches(sql, f"{_SHORT}|{words}"), f"CAST({number} AS {in_duckdb(to)})", unknown
 
 
-def _string_to_boolean(part: Part, to: Type, zone: str) -> Part:
-    word = f"lower({_trimmed(part.sql)})"
-    sql = (
-        f"CASE WHEN {part.sql} IS NULL THEN {null(to)}"
-        f" WHEN NOT regexp_full_match({part.sql}, '[\\x01-\\x7e]*') THEN {refused('CAST of this text to BOOLEAN')}"
-        f" WHEN {word} IN ('t', 'true', 'y', 'yes', '1') THEN true"
-        f" WHEN {word} IN ('f', 'false', 'n', 'no', '0') THEN false ELSE {_invalid(part, to)} END"
-    )
-    return part.computed(sql, to, seems=True, raises=True)
+def _boolean(sql: str, to: Type, zone: str) -> Texts:
+    word, true = f"lower({_trimmed(sql)})", "('t', 'true', 'y', 'yes', '1')"
+    return f"{word} IN {true} OR {word} IN ('f', 'false', 'n', 'no', '0')", f"({word} IN {true})", "false"
 
 
 def moment(value: str, to: Type, zone: str) -> Part:
     """A literal text as a date or a moment, in the zone if it names none.
 
     Raises:
-        NotProven: The algebra does not read this text, or a zone's clocks decide about it.
+        NotProven: The algebra does not read this text.
     """
     try:
         found = Domain(to.name).read(value)
     except ValueError:
         raise NotProven(f"{to.name} '{value}'") from None
     assert isinstance(found, date)
-    if to.name == "TIMESTAMP" and not _names_zone(value) and not is_utc(zone):
-        raise NotProven(f"{to.name} '{value}' without a zone, in {zone},")
+    if to.name == "TIMESTAMP" and not _names_zone(value):
+        return Part(at_local(_moment(found, read_type("TIMESTAMP_NTZ")), zone), to, False)
     return Part(_moment(found, to), to, False)
 
 
@@ -261,25 +305,29 @@ def _moment(value: date, to: Type) -> str:
     return f"make_timestamp{'tz' if to.name == 'TIMESTAMP' else ''}({micros}::BIGINT)"
 
 
-_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_TIME = "[ T](?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,6})?"
+_DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", "[ T][0-9]{2}(?::[0-9]{2}){2}(?:\\.[0-9]{1,6})?"
+_BEGUN = "[+-]?[0-9]{4,7}(?:-[0-9]{1,2}(?:-[0-9]{1,2}(?:[ T].*)?)?)?|[0-9]{1,2}:.*|T.*"
 
 
-def _string_to_moment(part: Part, to: Type, zone: str) -> Part:
-    """A text as a date or a moment: of all that Spark reads, the common form; texts without digits are invalid."""
-    if part.word is not None:
-        return Part(moment(part.word, to, zone).sql, to, True, seems=True)
-    pattern = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z" if to.name == "TIMESTAMP" else "")
-    if to.name == "TIMESTAMP" and is_utc(zone):
-        pattern += "?"
-    read = f"TRY_CAST({part.sql} AS {in_duckdb(to)})"
-    sql = (
-        f"CASE WHEN {part.sql} IS NULL THEN {null(to)} WHEN regexp_full_match({part.sql}, '[\\x20-\\x7e]*') AND NOT"
-        f" regexp_matches({part.sql}, '[0-9]') THEN {_invalid(part, to)} WHEN NOT regexp_full_match({part.sql},"
-        f" '{pattern}') OR {part.sql} < '0001' THEN {refused('CAST of this text to ' + to.name)}"
-        f" WHEN {read} IS NULL THEN {_invalid(part, to)} ELSE {read} END"
-    )
-    return part.computed(sql, to, seems=True, raises=True)
+def moment_in(sql: str, to: Type, zone: str) -> Texts:
+    """Of all dates and moments that Spark reads, the common form; what does not begin like one is invalid."""
+    common = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z?" if to.name == "TIMESTAMP" else "")
+    read = f"TRY_CAST({sql} AS {in_duckdb(to)})"
+    if to.name == "TIMESTAMP" and not is_utc(zone):
+        local_time = at_local(f"TRY_CAST({sql} AS TIMESTAMP)", zone)
+        read = f"CASE WHEN ends_with({sql}, 'Z') THEN {read} ELSE {local_time} END"
+    wrong = f"{text_matches(sql, common)} AND {sql} >= '0001'"
+    unknown = f"{text_matches(sql, f'{_BLANK}(?:{_BEGUN}){_BLANK}')} AND NOT ({wrong})"
+    return f"{wrong} AND ({read}) IS NOT NULL AND substring({sql}, 12, 2) <> '24'", read, unknown
+
+
+_TEXTS: Mapping[str, Callable[[str, Type, str], Texts]] = {
+    **dict.fromkeys(INTEGERS, _integer),
+    **dict.fromkeys(FLOATING, _floating),
+    **dict.fromkeys(TEMPORAL, moment_in),
+    "DECIMAL": _decimal,
+    "BOOLEAN": _boolean,
+}
 
 
 _LAST, _FIRST = "9999-12-31", "0001-01-01"
@@ -308,19 +356,10 @@ def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
     return part.computed(f"CAST({local(part, zone)} AS DATE)", to, seems=part.type.name == "TIMESTAMP_NTZ")
 
 
-def _moment_to_local(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(local(part, zone), to)
-
-
 def _from_local(part: Part, to: Type, zone: str) -> Part:
-    if not is_utc(zone):
-        raise NotProven(f"CAST from {part.type.name} to {to.name} in {zone}")
-    moment_ = f"CAST({part.sql} AS TIMESTAMP)" if part.type.name == "DATE" else part.sql
-    return part.computed(f"timezone('UTC', {moment_})", to)
-
-
-def _date_to_ntz(part: Part, to: Type, zone: str) -> Part:
-    return part.computed(f"CAST({part.sql} AS TIMESTAMP)", to, seems=True)
+    if part.type.name != "DATE":
+        return part.computed(at_local(part.sql, zone), to)
+    return part.computed(start_of_day(f"CAST({part.sql} AS TIMESTAMP)", zone), to, refuses=not is_utc(zone))
 
 
 def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
@@ -359,19 +398,15 @@ CASTS: Mapping[tuple[str, str], Cast] = {
     **{(one, other): _floating_to_integer for one in FLOATING for other in INTEGERS},
     ("FLOAT", "DOUBLE"): _safe,
     ("DOUBLE", "FLOAT"): _to_float,
-    **{("STRING", other): _string_to_integer for other in INTEGERS},
-    ("STRING", "DECIMAL"): _string_to_decimal,
-    **{("STRING", other): _string_to_floating for other in FLOATING},
-    ("STRING", "BOOLEAN"): _string_to_boolean,
-    **{("STRING", other): _string_to_moment for other in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")},
+    **{("STRING", other): _read for other in _TEXTS},
     ("BOOLEAN", "STRING"): _safe,
     **{("BOOLEAN", other): _boolean_to_number for other in INTEGERS},
     ("DATE", "STRING"): _date_to_string,
     ("DATE", "TIMESTAMP"): _from_local,
-    ("DATE", "TIMESTAMP_NTZ"): _date_to_ntz,
+    ("DATE", "TIMESTAMP_NTZ"): lambda part, to, zone: part.computed(_plain(part, to), to, seems=True),
     **{(one, "STRING"): _moment_to_string for one in ("TIMESTAMP", "TIMESTAMP_NTZ")},
     **{(one, "DATE"): _moment_to_date for one in ("TIMESTAMP", "TIMESTAMP_NTZ")},
-    ("TIMESTAMP", "TIMESTAMP_NTZ"): _moment_to_local,
+    ("TIMESTAMP", "TIMESTAMP_NTZ"): lambda part, to, zone: part.computed(local(part, zone), to),
     ("TIMESTAMP_NTZ", "TIMESTAMP"): _from_local,
     ("TIMESTAMP", "BIGINT"): _moment_to_bigint,
 }
@@ -472,5 +507,7 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     else:
         found = with_texts([part.type for part in parts])
     if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
-        raise NotProven(f"{what} of {' and '.join(dict.fromkeys(part.type.name for part in parts))}")
+        kinds, types = [part.type.kind for part in parts], " and ".join(dict.fromkeys(part.type.name for part in parts))
+        one = [kind for kind in kinds if kind != "STRING"][:1] or kinds
+        raise unlike(f"{what} of {types}", kinds, *[one] * len(kinds))
     return [part if part.type.same(found) else cast(part, found, zone) for part in parts]

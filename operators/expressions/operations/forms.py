@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import PASSED, call_name, type_text
+from xmlstream.operators.expressions.dialect import PASSED, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     over,
 )
 from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
-from xmlstream.operators.expressions.operations.casts import cast, is_utc, moment, same_type
+from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
     VOID,
@@ -33,7 +33,9 @@ from xmlstream.operators.expressions.operations.part import (
     combined,
     divided,
     interval,
+    is_utc,
     joined,
+    near,
     null,
     number,
     of_column,
@@ -41,7 +43,14 @@ from xmlstream.operators.expressions.operations.part import (
     text,
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, read_type
+from xmlstream.operators.expressions.operations.spark_type import (
+    INTEGERS,
+    TEMPORAL,
+    NotDefined,
+    NotProven,
+    read_type,
+    unlike,
+)
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 
@@ -100,8 +109,15 @@ class Translator:
         """The part of a tree."""
         for kind in type(tree).__mro__:
             if (how := _FORMS.get(kind)) is not None:
-                return how(self, tree)
-        raise NotProven(f"the form {tree.key.upper()}")
+                try:
+                    return how(self, tree)
+                except NotProven as refused:
+                    refused.tree = refused.tree or tree
+                    raise
+        around = call_name(tree.parent) if isinstance(tree, exp.Var | exp.Interval) else ""
+        error = NotProven(f"{f'{around} with' if around else 'the expression'} {render(tree).replace('`', '')}")
+        error.tree = tree.parent if around else tree
+        raise error
 
     def parts(self, trees: Sequence[exp.Expr]) -> list[Part]:
         """The parts of several trees."""
@@ -151,9 +167,10 @@ class Translator:
         of, seems = self.part(given), call_name(by.unnest()) == "make_dt_interval"
         days, micros = divided(interval(by))
         if of.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-            raise NotProven(f"{of.type.name} {operator} INTERVAL")
+            raise unlike(f"{of.type.name} {operator} INTERVAL", [of.type.kind], ["TIMESTAMP"])
         if days and of.type.name == "TIMESTAMP" and not is_utc(self._zone):
-            raise NotProven(f"TIMESTAMP {operator} INTERVAL of days in {self._zone}")
+            shown = f"({{}} {operator} to_microseconds({days * 86_400_000_000}))"
+            of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
         may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
@@ -203,7 +220,7 @@ class Translator:
         if of.type.same(VOID):
             return Part(null(BOOLEAN), BOOLEAN, True)
         if of.type.name != "BOOLEAN":
-            raise NotProven(f"a condition of {of.type.name}")
+            raise unlike(f"condition of {of.type.name}", [of.type.kind], ["BOOLEAN"])
         return of
 
     def and_or(self, tree: exp.Expr) -> Part:
@@ -248,6 +265,7 @@ class Translator:
     def like(self, tree: exp.Expr) -> Part:
         """LIKE and ILIKE with a literal pattern without escapes."""
         of, pattern = self.parts([tree.this, tree.expression])
+        require_text("LIKE", of)
         if of.type.name != "STRING" or pattern.word is None or "\\" in pattern.word:
             raise NotProven("LIKE with a computed pattern, or with an escape")
         if isinstance(tree, exp.ILike):
@@ -270,10 +288,12 @@ class Translator:
 
     def cast(self, tree: exp.Expr) -> Part:
         """CAST; a literal with a suffix is read as such."""
-        if tree.args.get("format") or tree.args.get("safe"):
-            raise NotProven("TRY_CAST" if tree.args.get("safe") else "CAST with a format")
+        if tree.args.get("format"):
+            raise NotProven("CAST with a format")
         to = read_type(type_text(tree.args["to"]))
         of = self.part(tree.this)
+        if tree.args.get("safe"):
+            return tried(of, to, self._zone)
         if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and of.constant is not None:
             return moment(of.constant, to, self._zone)
         found = cast(of, to, self._zone)
@@ -291,6 +311,7 @@ class Translator:
     def trim(self, tree: exp.Expr) -> Part:
         """TRIM of blanks on both sides."""
         of = self.part(tree.this)
+        require_text("TRIM", of)
         if tree.expression or tree.args.get("position") or of.type.name != "STRING":
             raise NotProven("TRIM of characters")
         return of.computed(f"trim({of.sql}, ' ')")
@@ -300,6 +321,7 @@ class Translator:
         of = self.part(tree.this)
         start, length = tree.args.get("start"), tree.args.get("length")
         given = [self.part(each) for each in (start, length) if each is not None]
+        require_text("SUBSTRING", of)
         if of.type.name != "STRING" or any(part.whole is None for part in given):
             raise NotProven("SUBSTRING of computed places")
         places = [max(1, given[0].whole or 1), *(part.whole for part in given[1:])]
@@ -317,7 +339,9 @@ class Translator:
         operator = _BITS[type(tree)]
         sides = self.parts([tree.this, tree.expression])
         if any(side.type.name not in INTEGERS for side in sides):
-            raise NotProven(f"{sides[0].type.name} {operator} {sides[1].type.name}")
+            kinds = {side.type.kind for side in sides}
+            is_defined = kinds & {*INTEGERS, "VOID"} and kinds <= {*INTEGERS, "VOID", "STRING"}
+            raise (NotProven if is_defined else NotDefined)(f"{sides[0].type.name} {operator} {sides[1].type.name}")
         one, other = same_type(sides, operator, self._zone)
         sql = f"xor({one.sql}, {other.sql})" if operator == "^" else f"({one.sql} {operator} {other.sql})"
         return combined(sql, one.type, [one, other])
@@ -358,7 +382,8 @@ class Translator:
             raise NotProven(f"timestampdiff by {unit.name}")
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
-            raise NotProven(f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})")
+            what = f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})"
+            raise unlike(what, [side.type.kind for side in sides], TEMPORAL, TEMPORAL)
         if not is_utc(self._zone):  # Spark counts by the zone's clocks: some days are longer.
             raise NotProven(f"timestampdiff in {self._zone}")
         earlier, later = (f"epoch_us({side.sql})" for side in sides)
@@ -436,6 +461,12 @@ class Translator:
 _SUMS = ("try_add", "try_subtract")
 _REORDERED = {**dict.fromkeys(_SUMS, _SUMS), "try_multiply": ("try_multiply",)}
 """Functions that Spark computes in another order where one stands in the other."""
+
+
+def require_text(what: str, part: Part) -> None:
+    """Refuses an array or a structure, which Spark does not cast to a text by itself."""
+    if isinstance(error := unlike(f"{what} of {part.type.name}", [part.type.kind], ["STRING"]), NotDefined):
+        raise error
 
 
 def _is_value(tree: exp.Expr) -> bool:

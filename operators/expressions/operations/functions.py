@@ -32,9 +32,11 @@ from xmlstream.operators.expressions.operations.part import (
 from xmlstream.operators.expressions.operations.spark_type import (
     FLOATING,
     INTEGERS,
+    NESTED,
     NUMBERS,
     TEMPORAL,
     Field,
+    NotDefined,
     NotProven,
     Type,
     array_of,
@@ -43,6 +45,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
     name_in_duckdb,
     read_type,
     struct_of,
+    unlike,
 )
 
 BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
@@ -96,7 +99,7 @@ def choice(branches: Sequence[tuple[Part, Part]], default: Part | None, zone: st
     results = [result for _, result in branches] + ([default] if default is not None else [])
     sides = same_type(results, "CASE", zone)
     if any(test.type.name not in ("BOOLEAN", "VOID") for test, _ in branches):
-        raise NotProven("CASE with a condition that is not a BOOLEAN")
+        raise NotDefined("CASE with a condition that is not a BOOLEAN")
     tests = [test for test, _ in branches]
     whens = " ".join(f"WHEN {t.sql} THEN {r.sql}" for t, r in zip(tests, sides, strict=False))
     otherwise = f" ELSE {sides[-1].sql}" if default is not None else ""
@@ -166,7 +169,7 @@ def field(of: Part, name: str) -> Part:
         return of.computed(f"list_transform({of.sql}, lambda x: {inner.sql})", type_)
     found = [field for field in of.type.fields if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise NotProven(f"the field {name} of {of.type.name}")
+        raise (NotProven if found else NotDefined)(f"field {name} of {of.type.name}")
     sql = f"struct_extract({of.sql}, {text(found[0].name)})"
     nullable, null = (has or found[0].nullable for has in (of.nullable, of.null))
     return joined(sql, found[0].type, [of], nullable=nullable, null=null)
@@ -217,7 +220,8 @@ def element(array: Part, index: Part, *, first: int) -> Part:
 
 def _array_contains(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len(parts) != 2 or parts[0].type.element is None or parts[1].type.kind in (*FLOATING, "VOID"):
-        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+        types = ", ".join(part.type.name for part in parts)
+        raise unlike(f"{name}({types})", [part.type.kind for part in parts], ["ARRAY"])
     array, value = parts
     if not parts[0].type.element.same(value.type) or has_floating(value.type):
         raise NotProven(f"{name}({array.type.name}, {value.type.name})")
@@ -270,8 +274,9 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if not any(part.type.name == "STRING" for part in parts):
-        raise NotProven(f"concat({', '.join(part.type.name for part in parts)})")
+    if not any(part.type.name == "STRING" for part in parts) or any(part.type.kind in NESTED for part in parts):
+        kinds, types = [part.type.kind for part in parts], ", ".join(part.type.name for part in parts)
+        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[0] == "ARRAY" else ["STRING"]] * len(parts))
     parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
@@ -298,46 +303,89 @@ def _zero(name: str, parts: Sequence[Part], zone: str) -> Part:
     return FUNCTIONS["nvl" if name == "zeroifnull" else "nullif"].part(name, [*parts, number("0")], zone)
 
 
-def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
-    require("split", parts, ("STRING",), ("STRING",))
-    by = parts[1].word
-    if by is None or not re.fullmatch(r"[\w /,;:&=#@!%~-]", by, re.ASCII):
-        raise NotProven("split by anything but one plain character")
-    sql = f"string_split({parts[0].sql}, {text(by)})"
-    return parts[0].computed(sql, array_of(STRING, has_nulls=False))
+_ONE = r"(?:\\[^\w\s]|&(?!&)|[^\\\[\]^&-])"  # in Java && is an intersection
+_ATOM = rf"\\[dDsSwW]|\\[^\w\s]|[^\\\[\](){{}}^$.|?*+]|\.|\[\^?-?(?:\\[dsw]|{_ONE}-{_ONE}|{_ONE})+-?\]"
+_TIMES = r"(?:(?:[*+?]|\{[0-9]{1,2}(?:,(?:[0-9]{1,2})?)?\})\??(?![*+?{]))?"
+_TOKEN = re.compile(rf"(?P<atom>{_ATOM}|(?P<end>\)))(?P<times>{_TIMES})|\((?:\?:)?|\||\^|\$\Z")
+_WRITTEN = {".": r"[^\n\r\x{85}\x{2028}\x{2029}]", r"\s": r"[ \t-\r]", r"\S": r"[^ \t-\r]"}
 
 
-_PLAIN = r"[\w /,;:&=#@!%~\-]"
-_SPAN = r"0-9|a-z|A-Z|a-f|A-F|1-9"
-_SET = rf"\[\^?(?:{_SPAN}|(?!&&)[\w /,;:&=#@!%~])+\]"  # in Java && is an intersection
-_ATOM = rf"(?:{_PLAIN}|{_SET})(?:[*+?]|{{[1-9](?:,[1-9]?)?}})?"
-_RUN = f"(?:{_ATOM})*"
-_PATTERN = re.compile(rf"(?:\({_PLAIN}\|\^\)|\(\^\|{_PLAIN}\)|\({_RUN}\)|{_ATOM})+", re.ASCII)
-"""Regular expressions that Java and RE2 read alike: letters, sets, repetitions of these, groups without repetition."""
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A regular expression that Java and RE2 read alike: characters, sets, repetitions, groups, anchors at both ends.
+
+    Attributes:
+        re2: How RE2 writes it, without the `$` at its end.
+        groups: The number of its groups.
+        is_empty: Whether it may match nothing.
+        ends: Whether it ends with `$`, which Java also finds before a last end of line.
+    """
+
+    re2: str
+    groups: int
+    is_empty: bool
+    ends: bool
+
+    def searched(self, of: str, form: str) -> str:
+        """DuckDB SQL of a form with the pattern, whose first group is what matches."""
+        if not self.ends:
+            return form.format(text(f"({self.re2})"))
+        ends = (form.format(text(rf"({self.re2})(?:{end})?\z")) for end in (r"\r\n", r"[\n\r\x{85}\x{2028}\x{2029}]"))
+        return "CASE WHEN ends_with({}, chr(13) || chr(10)) THEN {} ELSE {} END".format(of, *ends)
 
 
-def _pattern(name: str, part: Part) -> str:
-    """The text of a literal pattern, which may begin with `^`.
+def _pattern(name: str, part: Part) -> _Pattern:
+    """A literal pattern.
 
     Raises:
         NotProven: Java and RE2 may read it differently.
     """
-    if part.word is None or not _PATTERN.fullmatch(part.word.removeprefix("^")):
-        raise NotProven(f"{name} by a pattern with more than letters, sets, groups and repetitions")
-    return part.word
+    word = part.word
+    tokens = list(_TOKEN.finditer(word or ""))
+    try:
+        if word is None or "".join(token[0] for token in tokens) != word:
+            raise ValueError(word)
+        read, opened = re.compile(word), [0]
+        for token in tokens:
+            if token[0][0] == "(":
+                opened.append(token.start())
+            if token["end"]:
+                group = word[opened.pop() : token.end("atom")]
+                if token["times"] and (re.search(group, "") or ("{" in token["times"] and "{" in group)):
+                    raise ValueError(group)
+            if token[0] == "|" and len(opened) == 1 and word.endswith("$"):
+                raise ValueError(word)
+    except (ValueError, re.error):
+        raise NotProven(
+            f"{name} by a pattern with more than characters, sets, groups, repetitions and anchors"
+        ) from None
+    written = "".join(
+        (_WRITTEN.get(token["atom"]) or token["atom"].replace(r"\s", r" \t-\r")) + token["times"]
+        if token["atom"]
+        else token[0]
+        for token in tokens
+    )
+    ends = tokens[-1:] != [] and tokens[-1][0] == "$"
+    return _Pattern(written.removesuffix("$") if ends else written, read.groups, bool(read.search("")), ends)
 
 
 def _regexp_like(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("STRING",), ("STRING",))
-    return parts[0].computed(f"regexp_matches({parts[0].sql}, {text(_pattern(name, parts[1]))})", BOOLEAN)
+    of = parts[0].sql
+    return parts[0].computed(_pattern(name, parts[1]).searched(of, f"regexp_matches({of}, {{}})"), BOOLEAN)
 
 
 def _regexp_replace(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("STRING",), ("STRING",), ("STRING",))
-    pattern, by = _pattern(name, parts[1]), parts[2].word
-    if by is None or "$" in by or "\\" in by or re.search(pattern, ""):  # of empty matches, RE2 has fewer
-        raise NotProven(f"{name} of nothing, or by a computed text or by a group")
-    return parts[0].computed(f"regexp_replace({parts[0].sql}, {text(pattern)}, {text(by)}, 'g')")
+    of, pattern, by = parts[0].sql, _pattern(name, parts[1]), parts[2].word
+    if by is None or not re.fullmatch(rf"(?:[^$\\]|\$[0-{pattern.groups}](?![0-9]))*", by) or pattern.is_empty:
+        raise NotProven(f"{name} of nothing, or by a computed text")  # of empty matches, RE2 has fewer
+    searched, put = pattern.re2 + (r"\z" if pattern.ends else ""), re.sub(r"\$(\d)", r"\\\1", by)
+    sql = f"regexp_replace({of}, {text(searched)}, {text(put)}, 'g')"
+    if pattern.ends:
+        odd = rf"regexp_matches({of}, '[\n\r\x{{85}}\x{{2028}}\x{{2029}}]\z')"
+        sql = f"CASE WHEN {odd} THEN {refused(name + ' before a last end of line')} ELSE {sql} END"
+    return parts[0].computed(sql, refuses=pattern.ends)
 
 
 def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -345,9 +393,21 @@ def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
         parts = [*parts, Part("1", INT, False, constant="1")]
     require("regexp_extract", parts, ("STRING",), ("STRING",), ("INT",))
     pattern, group = _pattern(name, parts[1]), parts[2].whole
-    if group is None or group > pattern.count("("):
-        raise NotProven(f"regexp_extract of group {group} of {pattern.count('(')}")
-    return parts[0].computed(f"regexp_extract({parts[0].sql}, {text(pattern)}, {group})")
+    if group is None or group > min(pattern.groups, 8):
+        raise NotProven(f"regexp_extract of group {group} of {pattern.groups}")
+    of = parts[0].sql
+    return parts[0].computed(pattern.searched(of, f"regexp_extract({of}, {{}}, {group + 1})"))
+
+
+def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require("split", parts, ("STRING",), ("STRING",))
+    pattern = _pattern(name, parts[1])
+    if pattern.is_empty or pattern.ends:
+        raise NotProven("split by nothing, or at the end")
+    sql = f"string_split_regex({parts[0].sql}, {text(pattern.re2)})"
+    if re.fullmatch(r"[\w /,;:&=#@!%~-]", parts[1].word or "", re.ASCII):
+        sql = f"string_split({parts[0].sql}, {text(parts[1].word or '')})"
+    return parts[0].computed(sql, array_of(STRING, has_nulls=False))
 
 
 def _null_test(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -412,6 +472,7 @@ PLAIN: Mapping[str, Plain] = {
     **dict.fromkeys(("array_size", "cardinality", "size"), Plain((("ARRAY",),), INT, "CAST(len({0}) AS INTEGER)")),
     "dayname": Plain((_DAY,), STRING, "strftime({0}, '%a')"),
     "monthname": Plain((_DAY,), STRING, "strftime({0}, '%b')"),
+    "translate": Plain((_TEXT, _TEXT, _TEXT), STRING, "translate({0}, {1}, {2})"),
     "startswith": Plain((_TEXT, _TEXT), BOOLEAN, "starts_with({0}, {1})"),
     "unix_date": Plain((_DAY,), INT, "CAST(({0} - DATE '1970-01-01') AS INTEGER)", rises="exactly"),
 }  # fmt: skip
@@ -421,7 +482,8 @@ _OTHERS: Mapping[str, Function] = {
     "array": _array, "concat": _concat, "element_at": _element_at, "get": _get,
     "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
     "array_contains": _array_contains, "concat_ws": _concat_ws, "regexp_extract": _regexp_extract,
-    "regexp_like": _regexp_like, "regexp_replace": _regexp_replace, "split_part": _split_part,
+    "regexp_replace": _regexp_replace, "split_part": _split_part,
+    **dict.fromkeys(("regexp", "regexp_like", "rlike"), _regexp_like),
     **dict.fromkeys(("coalesce", "ifnull", "nvl"), _coalesce),
     **dict.fromkeys(("array_max", "array_min"), _array_extreme),
     **dict.fromkeys(("nullifzero", "zeroifnull"), _zero),

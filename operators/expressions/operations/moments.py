@@ -5,12 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from xmlstream.dataclasses import replace
 from xmlstream.operators.expressions.duration import DAY, MICROSECONDS
-from xmlstream.operators.expressions.operations.casts import cast, is_utc, local, moment_of, within_calendar
-from xmlstream.operators.expressions.operations.part import Part, Scalar, combined, refused, require, text
+from xmlstream.operators.expressions.operations.casts import (
+    cast,
+    moment_in,
+    moment_of,
+    read_text,
+    text_matches,
+    tried,
+    within_calendar,
+)
+from xmlstream.operators.expressions.operations.part import (
+    Part,
+    Scalar,
+    combined,
+    is_utc,
+    local,
+    near,
+    refused,
+    require,
+    text,
+)
 from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
 
-BIGINT, DATE, INT, STRING, TIMESTAMP = map(read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP"))
+BIGINT, DATE, INT, STRING, TIMESTAMP, NTZ = map(
+    read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP", "TIMESTAMP_NTZ")
+)
 
 
 _FORMATS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%-m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%-d",
@@ -69,11 +90,12 @@ def _date_trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, ("STRING",), TEMPORAL)
     unit = (parts[0].word or "").upper()
     of = cast(parts[1], TIMESTAMP, zone)
-    if is_utc(zone) and unit in _MONTHS:
-        truncated = f"date_trunc('{_MONTHS[unit]}', {local(of, zone)})"
-        return of.computed(f"timezone('UTC', CAST({truncated} AS TIMESTAMP))", TIMESTAMP, seems=True)
-    if unit not in _UNITS or not (is_utc(zone) or unit.endswith("SECOND")):
-        raise NotProven(f"date_trunc('{unit}', TIMESTAMP) in {zone}")
+    if unit not in (*_MONTHS, *_UNITS):
+        raise NotProven(f"date_trunc('{unit}', TIMESTAMP)")
+    if unit in _MONTHS or not (is_utc(zone) or unit.endswith("SECOND")):
+        name = _MONTHS.get(unit) or unit.lower().replace("dd", "day")
+        begun = near(of.sql, f"CAST(date_trunc('{name}', {{}}) AS TIMESTAMP)", zone, is_day=unit in _MONTHS)
+        return of.computed(begun, TIMESTAMP, seems=True, refuses=unit in _MONTHS and not is_utc(zone))
     micros, length = f"epoch_us({of.sql})", _UNITS[unit]
     down = f"({micros} - ((({micros} % {length}) + {length}) % {length}))"
     return of.computed(f"make_timestamptz({down})", TIMESTAMP, seems=True)
@@ -88,8 +110,36 @@ def _trunc(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _to_date(name: str, parts: Sequence[Part], zone: str) -> Part:
-    require("to_date", parts, TEMPORAL)
-    return cast(parts[0], DATE, zone)
+    if len(parts) == 1 and parts[0].type.kind != "STRING":
+        require("to_date", parts, TEMPORAL)
+        return cast(parts[0], DATE, zone)
+    return _from_text(name, parts, zone)
+
+
+_WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2}
+
+
+def _from_text(name: str, parts: Sequence[Part], zone: str) -> Part:
+    """A text as a day or a moment, perhaps by a pattern of numbers of fixed width."""
+    require(name, parts, *[("STRING",)] * min(max(len(parts), 1), 2))
+    to, tries = DATE if name.endswith("date") else TIMESTAMP, name.startswith("try_")
+    if len(parts) == 1:
+        return (tried if tries else cast)(parts[0], to, zone)
+    words = re.findall(r"([A-Za-z])(\1*)|'(T)'|([^A-Za-z'\[\]{}#])", parts[1].word or "")
+    read = [word[0] + word[1] for word in words if word[0]]
+    shape = "".join(f"([0-9]{{{_WIDTHS.get(w[0] + w[1], 0)}}})" if w[0] else re.escape(w[2] + w[3]) for w in words)
+    written = "".join(w[0] + w[1] + (w[2] and "'T'") + w[3] for w in words)
+    if written != parts[1].word or sorted(read, key=[*_WIDTHS, *read].index) != [*_WIDTHS][: max(len(read), 3)]:
+        raise NotProven(f"{name} by a pattern of more than yyyy, MM, dd, HH, mm and ss")
+    places = [rf"\{read.index(of) + 1}" if of in read else "00" for of in _WIDTHS]
+    iso = f"regexp_replace({parts[0].sql}, {text(shape)}, {text('{}-{}-{} {}:{}:{}'.format(*places))})"
+    alike, value, _ = moment_in(iso, NTZ, zone)
+    shaped = text_matches(parts[0].sql, shape)
+    unknown = f"regexp_matches({parts[0].sql}, '[+-][0-9]{{4}}') OR ({shaped} AND {iso} < '0001')"
+    texts = (f"{shaped} AND {alike}", value, unknown)
+    found = read_text(parts[0], NTZ, texts, "CANNOT_PARSE_TIMESTAMP", tries=tries)
+    nullable = parts[0].nullable or tries
+    return replace(cast(found, to, zone), nullable=nullable, seems=parts[0].seems and not tries)
 
 
 def _unix(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -127,6 +177,7 @@ MOMENTS: Mapping[str, Scalar] = {
     "date_trunc": Scalar(_date_trunc, "cut"),
     "trunc": Scalar(_trunc, "cut"),
     **dict.fromkeys(("date", "to_date"), Scalar(_to_date, "day")),
+    **dict.fromkeys(("to_timestamp", "try_to_timestamp", "try_to_date"), Scalar(_from_text)),
     **dict.fromkeys(("date_add", "date_sub", "dateadd"), Scalar(_date_add, "moved")),
     **dict.fromkeys(("quarter", *_PARTS), Scalar(_part_of_date)),
     **dict.fromkeys(("year", "month", "day", "dayofmonth"), Scalar(_part_of_date, "part")),

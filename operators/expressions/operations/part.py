@@ -18,7 +18,14 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.spark_type import (
+    INTEGERS,
+    NotProven,
+    Type,
+    in_duckdb,
+    read_type,
+    unlike,
+)
 from xmlstream.punct_ns.errors import left_to_spark
 from xmlstream.punct_ns.slices import own
 
@@ -223,16 +230,18 @@ def combined(
 def require_silent(what: str, *parts: Part) -> None:
     """Refuses operands that can raise an error: whether they are null, DuckDB may know without computing them.
 
-    Of a call of a Python function it knows nothing.
+    Of a call of a Python function it knows nothing, nor of what is null for some value and an error in DuckDB alone.
     """
-    if any(part.raises and not part.sql.startswith(own("python")) for part in parts):
+    known = (part for part in parts if part.raises and not (part.refuses and part.null))
+    if any(not part.sql.startswith(own("python")) for part in known):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 
 def require(name: str, parts: Sequence[Part], *kinds: Sequence[str]) -> None:
     """Refuses arguments of other kinds, or another number of them."""
     if len(parts) != len(kinds) or any(p.type.kind not in of for p, of in zip(parts, kinds, strict=True)):
-        raise NotProven(f"{name}({', '.join(part.type.name for part in parts)})")
+        names, given = ", ".join(part.type.name for part in parts), (part.type.kind for part in parts)
+        raise unlike(f"{name}({names})", given, *kinds)
 
 
 _DECIMAL = re.compile(r"-?(\d*)\.(\d*)")
@@ -297,3 +306,65 @@ def divided(micros: int) -> tuple[int, int]:
     """Whole days and the microseconds behind them, both with the sign of the whole, as Java divides."""
     days = abs(micros) // 86_400_000_000 * (1 if micros >= 0 else -1)
     return days, micros - days * 86_400_000_000
+
+
+UTC = ("UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "UCT", "Zulu", "+00:00", "UTC+0", "GMT0")
+
+
+def is_utc(zone: str) -> bool:
+    """Whether the zone's clocks show UTC."""
+    return zone in UTC
+
+
+def local(part: Part, zone: str) -> str:
+    """A moment as the clocks of the zone show it, a TIMESTAMP of DuckDB."""
+    if part.type.name == "TIMESTAMP_NTZ":
+        return part.sql
+    return f"timezone({text('UTC' if is_utc(zone) else zone)}, {part.sql})"
+
+
+def computed_once(sql: str, name: str, of: str) -> str:
+    """An expression of a value that is computed once, and named in it."""
+    return f"list_transform([{sql}], lambda {name}: {of})[1]"
+
+
+def at_local(shown: str, zone: str) -> str:
+    """The moment at which the clocks of the zone show a local time: the first, or that time later if they skip it."""
+    if is_utc(zone):
+        return f"timezone('UTC', {shown})"
+    last = f"timezone({text(zone)}, clock)"
+    return computed_once(shown, "clock", _with_offset(f"({last} - to_microseconds(86400000000))", "clock", last, zone))
+
+
+def start_of_day(midnight: str, zone: str) -> str:
+    """The first moment of a day, given its midnight."""
+    if is_utc(zone):
+        return at_local(midnight, zone)
+    return computed_once(midnight, "midnight", _where_midnight_is("midnight", at_local("midnight", zone), zone))
+
+
+def near(moment: str, form: str, zone: str, *, is_day: bool = False) -> str:
+    """The moment of a local time computed from that of a moment: the offset of this one is kept where it can be."""
+    if is_utc(zone):
+        return at_local(form.format(f"timezone('UTC', {moment})"), zone)
+    found = _with_offset("moment", "shown", at_local("shown", zone), zone)
+    found = _where_midnight_is("shown", found, zone) if is_day else found
+    return computed_once(
+        moment, "moment", computed_once(form.format(f"timezone({text(zone)}, moment)"), "shown", found)
+    )
+
+
+def _where_midnight_is(midnight: str, begun: str, zone: str) -> str:
+    """Refuses the begin of a day where the clocks go ahead over midnight, and not from it."""
+    last, tick = f"timezone({text(zone)}, {midnight})", "to_microseconds(1)"
+    shows = (
+        f"timezone({text(zone)}, {last}) = {midnight} OR timezone({text(zone)}, {last} - {tick}) = {midnight} - {tick}"
+    )
+    return f"CASE WHEN {shows} THEN {begun} WHEN {midnight} IS NOT NULL THEN {refused('this day')} END"
+
+
+def _with_offset(moment: str, shown: str, other: str, zone: str) -> str:
+    """The moment of a local time with the offset of a moment if the clocks show it then, else the other one."""
+    ahead = f"epoch_us(timezone({text(zone)}, {moment})) - epoch_us({moment})"
+    found = f"make_timestamptz(epoch_us({shown}) - ({ahead}))"
+    return f"CASE WHEN timezone({text(zone)}, {found}) = {shown} THEN {found} ELSE {other} END"

@@ -7,9 +7,11 @@ fields may be null, stands beside it: Spark's analyser knows it, and so must a t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError, left_to_spark
@@ -17,13 +19,51 @@ from xmlstream.punct_ns.sql_type import canonical_name, split_outside
 
 
 class NotProven(QueryError):
-    """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does."""
+    """A function, an operator, a cast or a type that DuckDB is not proven to compute as Spark does.
+
+    Attributes:
+        tree: The part of an expression that is refused, if it is known.
+    """
+
+    tree: exp.Expr | None = None
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is not proven to be equal in DuckDB", hint=left_to_spark())
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return NotProven, (self.what.removesuffix(" is not proven to be equal in DuckDB"),)
+
+
+class NotDefined(NotProven):
+    """An operation on types for which Spark has none either."""
+
+    def __init__(self, what: str, hint: str | None = None) -> None:
+        QueryError.__init__(self, f"there is no {what}", hint=hint)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str | None]]:  # type: ignore[override]
+        return NotDefined, (self.what.removeprefix("there is no "), self.hint)
+
+
+def unlike(what: str, kinds: Iterable[str], *expected: Sequence[str]) -> NotProven:
+    """The error for values of some kinds where others are expected: `NotDefined` if Spark does not cast them by itself.
+
+    >>> unlike("abs(DATE)", ["DATE"], ("INT",)).what, unlike("abs(STRING)", ["STRING"], ("INT",)).what
+    ('there is no abs(DATE)', 'abs(STRING) is not proven to be equal in DuckDB')
+    """
+    pairs = zip(kinds, expected, strict=False)
+    return NotProven(what) if all(_is_cast(kind, of) for kind, of in pairs) else NotDefined(what)
+
+
+def _is_cast(kind: str, expected: Sequence[str]) -> bool:
+    """Whether Spark casts a value of this kind by itself where one of the expected ones must be."""
+    if kind in expected or kind == "VOID" or not expected:
+        return True
+    if kind == "STRING" or "STRING" in expected:
+        return not {kind, *expected} & set(NESTED)
+    return any(kind in family and set(family) & set(expected) for family in (NUMBERS, TEMPORAL))
+
+
+NESTED = ("ARRAY", "MAP", "STRUCT")
 
 
 class Field(NamedTuple):

@@ -10,8 +10,10 @@ A parser of an option's text raises a UsageError that names the option if the te
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass
@@ -61,6 +63,7 @@ class IsoRewriting:
     has_names: bool = False
 
     @staticmethod
+    @lru_cache
     def of(pattern: str) -> IsoRewriting:
         """Creates a rewriting from a pattern in Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
 
@@ -130,15 +133,17 @@ def patterns_of(texts: Sequence[str]) -> list[str]:
     >>> patterns_of(["05/07/2026", "13/07/2026", "31/02/2026"])
     []
     """
-    return [pattern for pattern in _PATTERNS if _are_dates(pattern, texts[:1]) and _are_dates(pattern, texts)]
+    return [pattern for pattern in _PATTERNS if _are_dates(IsoRewriting.of(pattern), texts)]
 
 
-def _are_dates(pattern: str, texts: Sequence[str]) -> bool:
+def _are_dates(form: IsoRewriting, texts: Sequence[str]) -> bool:
+    if not re.match(form.regex, texts[0], re.ASCII):  # before Arrow is called: most texts have none of the patterns
+        return False
     import pyarrow as pa
 
     domain = Domain("TIMESTAMP")
     try:
-        return all(domain.read(str(text)) for text in IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist())
+        return all(domain.read(str(text)) for text in form.rewrite(pa.array(texts)).to_pylist())
     except ValueError:
         return False
 
@@ -205,6 +210,15 @@ def _compute() -> Any:
 
 def text(name: str, given: str) -> str:
     """Accepts any text, unchanged."""
+    return given
+
+
+def codec(name: str, given: str) -> str:
+    """Accepts the name of an encoding that Python knows."""
+    try:
+        codecs.lookup(given)
+    except LookupError:
+        raise UsageError(f"{name} '{given}' is not known", hint="write its name, such as ISO-8859-1") from None
     return given
 
 

@@ -12,6 +12,7 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.formats import (
     choice,
+    codec,
     count,
     date_pattern,
     flag,
@@ -85,7 +86,7 @@ _TABLE = (
     Option("punctuationNamespace", default=PUNCT_NS),
     Option("nullValue"),
     Option("format", choice(*get_args(Format)), default="xml"),
-    Option("encoding"),
+    Option("encoding", codec),
     Option("doctype", choice(*get_args(WhenDoctype)), default="skip", may_change=True),
     Option("dateFormat", date_pattern),
     Option("timestampFormat", date_pattern),
@@ -136,6 +137,7 @@ _SPARKS = {
     "recursivefilelookup": "write it into the path: 'in/**/*.xml'",
     "modifiedafter": "write the wanted names into the path: 'in/2026-11-*.xml'",
     "modifiedbefore": "write the wanted names into the path: 'in/2026-11-*.xml'",
+    "watermark": "write punctuate 'order of ts, slack 5s'",
     "excludeattribute": "leave it out: only the columns that are declared are read",
     "wildcardcolname": "declare the columns, or a STRING with path '.', which has all text of an element",
 }
@@ -178,7 +180,7 @@ def _proper_name(name: str, giver: Giver) -> str:
     if proper is None:
         users = {known.lower(): known for known in OPTIONS if known not in SET_BY_QUERIES}
         near = difflib.get_close_matches(name.lower(), users, n=1, cutoff=0.75)
-        hint = f"did you mean {users[near[0]]}?" if near else f"the options are {', '.join(users.values())}"
+        hint = f"did you mean {users[near[0]]}?" if near else f"the options are punctuate, {', '.join(users.values())}"
         hint = _SPARKS.get(name.lower(), hint)
         raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
     option = OPTIONS[proper]

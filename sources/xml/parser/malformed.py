@@ -139,6 +139,10 @@ _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
+    "XML declaration allowed": "remove what stands before <?xml",
+    "Opening and ending tag": "fix the document; the option mode 'PERMISSIVE' diverts what cannot be read",
+    "the document has no root": "the file is empty, or has comments alone",
+    "the document does not begin": "the source reads XML alone",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
     " without",
 }
@@ -152,16 +156,19 @@ _ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
 _COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestamp)")
 """A number with a decimal comma."""
 
+_OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a valid (DATE|timestamp)(?: \([^)]*\))?")
+"""The reason for a text that does not have its option's format; it is handed on with `is not` and the format."""
+
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 
 def _leaves(item: str) -> Iterator[str]:
     """The paths below an item's element that have a text."""
-    tree = etree.ElementTree(
-        etree.fromstring(f"<r>{item}</r>", etree.XMLParser(recover=True, resolve_entities=False))[0]
-    )
-    for each in tree.iter(etree.Element):
-        path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", tree.getelementpath(each))
+    root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
+    if root is None:
+        return
+    for each in root.iter(etree.Element):
+        path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
         yield from (f"{path}/@{local_tag(str(name))}".removeprefix("./") for name, value in each.items() if value)
         if each.text and each.text.strip():
             yield path
@@ -170,12 +177,16 @@ def _leaves(item: str) -> Iterator[str]:
 def _declaration(reason: str, raw: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
     if absent := _ABSENT.search(reason):
-        if (leaf := likely_leaf(absent[1], _leaves(raw or "<r/>"))) not in {None, absent[1]}:
+        if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
     if comma := _COMMA.search(reason):
         text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"
         return f"declare {comma[1]} STRING, and write CAST({text} AS DECIMAL(18, 2)) in the query"
+    if number := re.search(r"^(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT", reason):
+        return f"declare {number[1]} DOUBLE"
+    if moment := re.search(r"^(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE", reason):
+        return f"declare {moment[1]} TIMESTAMP"
     if word := _WORD.search(reason):
         return f"declare nullValue '{word[1]}' if that means null"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
@@ -222,7 +233,7 @@ class LocatedText:
             self.document,
             self.place(fragment.start),
             kind,
-            reason,
+            _OF_A_FORMAT.sub(r"'\1' is not a valid \3 in the format '\2'", reason),
             raw.decode("utf-8", "replace"),
             within.decode("utf-8", "replace"),
         )

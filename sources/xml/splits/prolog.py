@@ -112,7 +112,8 @@ def _known(label: str, offset: int) -> Charset:
         return Charset()
     if codec in _WHOLE:
         return Charset(codec, 0, splittable=False)
-    raise FlawError(f"the encoding {label} is not known", offset)
+    is_known = "the document is not in the encoding {}" if codec else "the encoding {} is not known"
+    raise FlawError(is_known.format(label), offset)
 
 
 _WHOLE = frozenset(

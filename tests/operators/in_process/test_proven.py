@@ -131,8 +131,14 @@ def test_comparisons(spark: SparkSession) -> None:
 def casts() -> list[str]:
     targets = (*TYPES.values(), "DECIMAL(38,18)", "DECIMAL(3,0)", "DECIMAL(13,3)", "DECIMAL(12,1)")
     found = [f"CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3))]
+    found += [
+        f"TRY_CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3)) if AT_NIGHT or i == 3 or a == "s"
+    ]
+    found += [f"TRY_CAST(regexp_replace(s{i}, '[^0-9]$', '') AS {to})" for i, to in product((1, 3), TYPES.values())]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
-    return found + [f"CAST('{word}' AS {to})" for word, to in product(words, TYPES.values())]
+    return found + [
+        f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
+    ]
 
 
 def test_casts(spark: SparkSession) -> None:
@@ -224,7 +230,9 @@ def texts() -> list[str]:
         "substring(s1, 2)",
         "substring(s1, 0, 2)",
     ]
-    found += [f"regexp_extract(s1, '{pattern}', 0)" for pattern in patterns(120 if AT_NIGHT else 20)]
+    found += of_patterns() + [
+        f"translate(s1, {of})" for of in ("',', '.'", "'ab', 'b'", "'aab', 'xyz'", "'é', ''", "s2, s3")
+    ]
     found += [f"{f}(s{i})" for f in ("ascii", "btrim", "ltrim", "rtrim", "md5", "ucase", "lcase") for i in (1, 3)]
     found += [
         "char_length(s1)",
@@ -246,7 +254,8 @@ def texts() -> list[str]:
     ]
     found += ["concat_ws('-', s1, s2)", "concat_ws(s1, s2, s3)", "split_part(s1, '/', 2)", "split_part(s3, 'a', 1)",
               "split_part(s1, '//', 3)", "split_part(s1, 'a', -1)", "array_max(split(s1, 'a'))",
-              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp_like(s3, 'a?b')"]  # fmt: skip
+              "array_contains(split(s3, '/'), 'a')", "s1 NOT RLIKE '[A-Z]'", "regexp(s1, 'a$')", "rlike(s1, '^a')",
+              "regexp_like(s3, 'a?b')"]  # fmt: skip
     found += [f"regexp_replace(s1, '{pattern}', 'x')" for pattern in patterns(60 if AT_NIGHT else 10)]
     found += [f"s1 RLIKE '^{pattern}'" for pattern in patterns(60 if AT_NIGHT else 10)]
     return found
@@ -275,13 +284,56 @@ def patterns(number: int) -> list[str]:
         "(a|^)",
         "(ab)",
         "é",
+        ".",
+        r"\\d",
+        r"\\s",
+        r"\\W",
+        r"\\S",
+        r"\\.",
+        r"[\\s\\d-]",
+        r"[^\\w.]",
+        "(?:a|b/)",
+        "(a|/b)",
+        "((a)|b)",
+        "(a*)",
+        "[ -/]",
+        "^",
+        "$",
+        "|",
     )
-    ends = ("", "", "", "*", "+", "?", "*?", "++", "{2}", "{1,}", "{1,3}")
+    ends = ("", "", "", "*", "+", "?", "*?", "+?", "++", "{2}", "{1,}", "{0,3}", "{2,1}")
     drawn = (
-        "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 4)))
+        "".join(source.choice(parts) + source.choice(ends) for _ in range(source.randrange(1, 5)))
+        + source.choice(("", "", "$"))
         for _ in range(number)
     )
-    return [part + end for part in parts for end in ("", "+")] + list(drawn)
+    anchored = (
+        "^[0-9]+$",
+        "^a?[^b]$",
+        "^[^a]*?$",
+        ".$",
+        r"\\s+$",
+        "^$",
+        "$",
+        "^(a|b|)$",
+        "(?:\\\\d|[^a])+$",
+        ".*",
+        "^.*$",
+    )
+    return [part + end for part in parts for end in ("", "+")] + list(drawn) + list(anchored)
+
+
+def of_patterns() -> list[str]:
+    forms = (
+        "regexp_extract(s1, '{}', 0)",
+        "regexp_extract(s3, '{}')",
+        "s1 RLIKE '{}'",
+        "regexp_replace(s3, '{}', '_')",
+    )
+    more = ("regexp_extract(s1, '{}', 2)", "regexp_replace(s1, '({})', '<$1>')", "split(s3, '{}')", "rlike(s3, '{}')")
+    drawn = patterns(400 if AT_NIGHT else 60)
+    found = [form.format(pattern) for pattern in drawn for form in (forms + more if AT_NIGHT else forms)]
+    return found if AT_NIGHT else found[::2] + [more[i % 4].format(pattern) for i, pattern in enumerate(drawn)]
 
 
 def moments() -> list[str]:
@@ -329,13 +381,27 @@ def moments() -> list[str]:
         "TIMESTAMP '2020-02-29 12:00:00'",
         "DATE '2020-02-29'",
     ]
+    written = ("s1", "concat(day(t1), '.11.', year(day3))", "date_format(t3, 'dd.MM.yyyy HH:mm')",
+               "date_format(t1, 'yyyyMMddHHmmss')", "date_format(n1, 'yyyy-MM-dd')")  # fmt: skip
+    forms = (
+        "dd.MM.yyyy",
+        "dd.MM.yyyy HH:mm",
+        "yyyyMMddHHmmss",
+        "yyyy-MM-dd",
+        "MM/dd/yyyy",
+        "yyyy-MM-dd''T''HH:mm:ss",
+        "d.M.yy",
+    )
+    names = ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date")
+    found += [f"{f}({of})" for f, of in product(names, ("s1", "s3", "CAST(t1 AS STRING)"))]
+    found += [f"{f}({of}, '{form}')" for f, of, form in product(names, written, forms)]
     # Windows end a little behind the calendar, and begin before it.
     beyond = [f"timestamp_seconds({end} + pmod(i1, 30000000))" for end in (253_402_300_800, -62_167_000_000)]
     found += [f"{f}({at})" for at in beyond for f in ("", "year", "month", "dayofyear", "hour", "unix_micros", "date")]
     found += [f"{at} {op} t1" for at in beyond for op in ("<", "=")]
     found += [f"date_trunc('{u}', {at})" for at in beyond for u in ("YEAR", "WEEK", "DAY", "hour")]
-    forms = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
-    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), forms)]
+    written = ("yy d M", "E hh:mm a", "h H s m", "EEEE MMM", "MMMM DDD")
+    found += [f"date_format({a}1, '{form}')" for a, form in product(("t", "n", "day"), written)]
     found += ["dateadd(day3, 2)", "dayname(day1)", "monthname(day3)"]
     return found
 
@@ -350,6 +416,10 @@ def choices() -> list[str]:
     found += [f"round({a}1, {n})" for a, n in product(NUMBERS, (0, 1, 2, 5))] + [
         f"bit_count({a}1)" for a in ("ti", "i", "b")
     ]
+    types = ("DOUBLE", "INT", "DATE", "DECIMAL(5,2)")
+    nulls = product((1, 3), types, ("NULL", "NOT NULL"))
+    found += [f"TRY_CAST(s{i} AS {to}) IS {null}" for i, to, null in nulls]
+    found += ["isnull(TRY_CAST(s3 AS INT))", "isnotnull(lower(s1))", "lower(s1) IS NULL"]
     found += ["nvl2(i1, b3, 2)", "nvl2(s3, s1, 'x')"]
     found += [f"coalesce({a}1, {b}2)" for a, b in product(NUMBERS, NUMBERS)] + [
         "coalesce(i1, 0L)",
@@ -410,7 +480,8 @@ def test_choices(spark: SparkSession) -> None:
 
 
 def aggregates() -> list[str]:
-    found = ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
+    found = [f"count(TRY_CAST(s{i} AS {to}))" for i, to in product((1, 3), ("DOUBLE", "INT", "DATE"))]
+    found += ["count(*)", "count(1)", "count(DISTINCT i1, s1)", "count(i1, s1)", "count(*) FILTER (WHERE i1 > 0)"]
     found += [f"{f}({a}1)" for f, a in product(("count", "min", "max"), TYPES)] + [
         f"count(DISTINCT {a}1)" for a in TYPES
     ]
@@ -478,6 +549,10 @@ def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) ->
     assert not findings.differences, findings
 
 
+LAGS = ("i1, 2, 7", "s1, 1, 'none'", "b1, 3, -1", "f1, 1, 0", "d1, 1, 2", "w1, 1, 0")
+"""Arguments of lag and lead with a default, which becomes a value of the column's type."""
+
+
 def over_rows() -> list[str]:
     rows = "PARTITION BY g ORDER BY id"
     found = [f"{f}() OVER ({rows})" for f in ("row_number", "rank", "dense_rank")]
@@ -486,6 +561,7 @@ def over_rows() -> list[str]:
         for f, a, d in product(("rank", "dense_rank"), TYPES, ("", " DESC"))
     ]
     found += [f"{f}({a}1) OVER ({rows})" for f, a in product(("lag", "lead", "first_value", "last_value"), TYPES)]
+    found += [f"{f}({a}) OVER ({rows})" for f in ("lag", "lead") for a in LAGS]
     found += [f"lag(i1, 2) OVER ({rows})", f"nth_value(s1, 2) OVER ({rows})", f"last_value(i1, true) OVER ({rows})"]
     frames = ("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
               "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
@@ -547,8 +623,12 @@ ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolka
 
 
 def of_clocks() -> list[str]:
-    found = [text for text in moments() if not text.startswith(("TIMESTAMP '", "timestamp_"))]
-    return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "coalesce(t1, t2)"]
+    found = [text for text in moments() if not text.startswith("timestamp_")]
+    found += [f"date_trunc('{u}', {a})" for u in ("MONTH", "WEEK", "DAY", "MINUTE", "SECOND") for a in ("n1", "day1")]
+    found += [f"CAST({a} AS TIMESTAMP)" for a in ("n1", "day1", "CAST(t1 AS DATE)", "CAST(n1 AS STRING)", "s1")]
+    found += ["t1 + INTERVAL 1 DAY", "t1 - INTERVAL 2 DAYS", "n1 < t1", "try_add(t1, INTERVAL 3 DAYS)"]
+    found += [f"TIMESTAMP '{at}'" for at in ("2026-10-25 02:30:00", "2026-03-29 02:30:00", "2026-11-01 01:30:00")]
+    return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "t1 < TIMESTAMP '2020-02-29 12:00:00'", "coalesce(n1, t2)"]
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -557,7 +637,8 @@ def test_clocks(spark: SparkSession, zone: str) -> None:
     source = random.Random(SEED)
     changes = [change.second for change in transitions(zone, 1900, 2100)] or [0]
     steps = (-86_400_000_000, -3_600_000_001, -1_800_000_000, -1, 0, 1, 1_799_999_999, 3_600_000_000, 86_400_000_000)
-    around = [source.choice(changes) * 1_000_000 + source.choice(steps) for _ in range(200)]
+    hours = [hour * 3_600_000_000 for hour in range(-12, 13)]  # NTZ's are local
+    around = [sum(map(source.choice, ([c * 1_000_000 for c in changes], steps, hours))) for _ in range(200)]
     try:
         findings = compared(Rows.drawn(spark, ROWS, SEED + 8, zone, around), of_clocks(), Findings())
     finally:

@@ -20,6 +20,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
+from tests.harness.drawn_rows import insert
 from tests.xmlstream.diagnosis.test_command import Command, here
 from tests.xmlstream.diagnosis.test_inspection import Stream, declared
 from xmlstream.diagnosis.so_far import SoFar, answers_so_far, results_so_far
@@ -83,8 +84,7 @@ def expected(prefix: dict[str, list[tuple[int, int]]]) -> dict[str, Counter[tupl
     database = duckdb.connect()
     for name, some in prefix.items():
         database.execute(f"CREATE TABLE {name} {COLUMNS}")
-        if some:
-            database.executemany(f"INSERT INTO {name} VALUES (?, ?)", some)
+        insert(database, name, some)
     return {n: Counter(database.execute(q.replace(" DIV ", " // ")).fetchall()) for n, q in QUERIES.items()}
 
 
@@ -138,18 +138,18 @@ def test_at_ten_cuts_of_a_run_that_goes_on_elsewhere_they_complete_its_output(
         finally:
             run.terminate()
     for number, answers in found.items():
-        prefix = {name: feed.came[name][:count] for name, count in came(metrics, number).items()}
+        due = expected({name: feed.came[name][:count] for name, count in came(metrics, number).items()})
         for answer in answers:
             name = str(answer.result)
             out = written(tmp_path / name, list(answer.schema.names), number)
-            assert out + rows(answer.tuples) == expected(prefix)[name], (name, number)
+            assert out + rows(answer.tuples) == due[name], (name, number)
     kinds = {name: {one.undecided for each in found.values() for one in each[i].open} for i, name in enumerate(QUERIES)}
     assert kinds == {"totals": {False}, "matched": {True}, "lonely": {True}, "highest": {True}, "tens": {False}}
     # Nobody noticed: all that is closed is out, and nothing else.
-    last = results_so_far(state, in_process)
+    last, due = results_so_far(state, in_process), expected(feed.came)
     for answer in last:
         out = written(tmp_path / str(answer.result), list(answer.schema.names), 1 << 30)
-        assert out + rows(answer.tuples) == expected(feed.came)[str(answer.result)]
+        assert out + rows(answer.tuples) == due[str(answer.result)]
 
 
 def came(metrics: Path, slice_: int) -> dict[str, int]:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness.browser import overlapping_texts
 from tests.xmlstream.monitor.test_monitor import ROOT, altered, overdue, record, served
+from xmlstream.monitor.lateness import LastingCause
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.plan.nodes import names
@@ -160,6 +161,30 @@ def test_that_results_are_not_exact_is_told_and_of_which_operator(browser: Brows
         wait_for(page, '[data-key="group_by kept"].late', "2 now · 4 purged, 1 overdue")
 
 
+@pytest.mark.parametrize(("late", "tone"), [(False, "late"), (True, "bad")])
+def test_answering_is_red_only_where_a_promise_is_late(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool, tone: str
+) -> None:
+    given = {"source": "in4", "rule": None, "rows": 3, "results": (), "since": None, "missing": ("<7>",)}
+    cause = LastingCause(**given, is_last=True, input="in4", behind=True)  # type: ignore[arg-type]
+    stands = {"tone": "late", "text": "waits for in4", "word": "", "time": ""}
+    need = {"source": "in4", "wanted": "<7>", "missing": ["<7>"], "rule": None}
+    example = {"key": {"id": "7"}, "needs": [need], "since": None}
+    waiting = {
+        "waits": [{"operator": "d", "what": "groups", "count": 3, "blocks": True, "examples": [example]}],
+        "causes": [cause.json()],
+        "stands": stands,
+        "sources": [],
+        "operated": False,
+        "declared": [],
+    }
+    result = {"name": "d", "tuples_out": 0, "last_out": None, "waits": ["in4"]}
+    monkeypatch.setattr(RunView, "waiting", lambda _: {**waiting, "results": [result], "late": late})
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        monitor.committed(record(0))
+        wait_for(page, f"#cards .{tone}", "Answering")
+
+
 def test_a_tuple_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None:
     letter = {"source": SCRIPT, "reason": SCRIPT, "document": SCRIPT, "raw": SCRIPT}
     (tmp_path / "sensor1-000000000.jsonl").write_text(json.dumps(letter) + "\n", encoding="utf-8")
@@ -240,7 +265,7 @@ def test_it_is_used_by_keyboard(browser: Browser, tmp_path: Path) -> None:
         monitor.committed(record(0, sensor1="<*, [,17], *, *>"))
         wait_for(page, "#lacking", "sensor2")
         reached = set()
-        for _ in range(13):
+        for _ in range(14):
             page.keyboard.press("Tab")
             reached.add(
                 page.evaluate(

@@ -292,7 +292,7 @@ def test_answers_so_far_are_on_the_page_while_somebody_looks_at_them(
         seen(browser, SimpleNamespace(where=handle.monitor), wide=380) as page,  # type: ignore[arg-type]
     ):
         look_at(page, "so-far")
-        wait_for(page, "#provisional .result", "from 2 open groups of group_by")
+        wait_for(page, "#so-far .result", "from 2 open groups of group_by")
         look_at(page, "noticed")
         assert page.evaluate("document.getElementById('so-far').getBoundingClientRect().bottom") < 0
         before = len(computed)
@@ -301,14 +301,10 @@ def test_answers_so_far_are_on_the_page_while_somebody_looks_at_them(
         wait_for(page, "#pulse", f"slice {handle.lastProgress['batchId']} took")
         assert len(computed) == before
         look_at(page, "so-far")
-        wait_for(page, "#provisional .result", "from 3 open groups of group_by")
-        wait_for(page, "#provisional .result", "from 15 undecided tuples of the left side of join")
-        assert page.locator("#provisional .result").nth(2).locator("tr").count() == 0
-        rows = (
-            page.locator("#provisional .result")
-            .first.locator("tr")
-            .evaluate_all("all => all.map(one => one.innerText)")
-        )
+        wait_for(page, "#so-far .result", "from 3 open groups of group_by")
+        wait_for(page, "#so-far .result", "from 15 undecided tuples of the left side of join")
+        assert page.locator("#so-far .result").nth(2).locator("tr").count() == 0
+        rows = page.locator("#so-far .result").first.locator("tr").evaluate_all("all => all.map(one => one.innerText)")
         assert [row.split() for row in rows] == [["hour", "x"], ["3", "4.0"], ["4", "4.0"], ["5", "4.0"]]
         assert page.evaluate("document.documentElement.scrollWidth") == 380
         # Nothing has come since: nothing is computed again.

@@ -16,6 +16,7 @@ import sqlglot
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.harness.drawn_rows import insert
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
 from tests.samples.strategies import fewer
@@ -254,8 +255,7 @@ def test_any_plan_answers_the_same_without_them(query: str, rows: dict[str, list
     with duckdb.connect() as duck:
         for name, those in rows.items():
             duck.execute(f"CREATE TABLE {name} (a INT, b INT, c INT)")
-            if those:
-                duck.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", those)
+            insert(duck, name, those)
         answers = [duck.execute(text(node)).fetchall() for node in (root, eliminate_distinct(root))]
     assert Counter(answers[0]) == Counter(answers[1])
 

@@ -85,6 +85,8 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
     execution._busy, execution._ending, execution.failure, execution.committed = threading.Lock(), False, None, None
     states: Any = SimpleNamespace(settle=lambda: None)
     execution._states = states
+    noticed: Any = SimpleNamespace(findings=list)
+    execution.noticed = noticed
     met: list[type[BaseException]] = []
 
     def process() -> None:
@@ -104,3 +106,20 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
     query._last = ()
     query.stop()
     assert met == [QueryStopped]
+
+
+@pytest.mark.parametrize(
+    ("expression", "condition", "cure"),
+    [("CAST(v AS INT)", "CAST_INVALID_INPUT", "TRY_CAST"), ("10 DIV (h - 1)", "DIVIDE_BY_ZERO", "a / nullif(b, 0)")],
+)
+def test_a_value_that_cannot_be_computed_is_an_error_of_the_input(
+    session: Session, tmp_path: Path, expression: str, condition: str, cure: str
+) -> None:
+    (tmp_path / "a.xml").write_text("<s><row><h>1</h><v>7</v></row><row><h>2</h><v>x7</v></row></s>")
+    table = f"CREATE TABLE a (h INT, v STRING) USING punctuated_xml OPTIONS (path '{tmp_path}/a.xml', rowTag 'row');"
+    query = xs.from_sql(session, f"{table} SELECT {expression} AS x FROM a")
+    with pytest.raises(InputError) as raised:
+        query.run(tmp_path / "out")
+    assert raised.value.what.endswith(f" [{condition}]")
+    assert raised.value.where == f"slice 0, which read {tmp_path}/a.xml"
+    assert str(raised.value.hint).startswith(f"write {cure}")

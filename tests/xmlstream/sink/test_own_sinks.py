@@ -302,7 +302,7 @@ def test_what_is_no_function_or_no_class_of_sinks_is_refused(session: Session, t
     with pytest.raises(xs.UsageError, match="a TextIOWrapper is not a sink"):
         query.insert_into(sink=sys.__stdout__)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="foreach_slice"):
-        query.foreachBatch(print)
+        query.foreachBatch(print)  # type: ignore[attr-defined]
     table = "CREATE TABLE r (id INT) USING punctuated_xml OPTIONS (path 'in', rowTag 'r')"
     for using, what in (
         ("'nowhere:Sink'", "the sink nowhere:Sink cannot be imported: No module named 'nowhere'"),

@@ -176,4 +176,4 @@ def test_what_is_no_sink_is_refused(session: Session, tmp_path: Path) -> None:
     with pytest.raises(xs.UsageError, match="needs a checkpoint"):
         query.start("out")
     with pytest.raises(AttributeError, match=r"to_arrow\(\)\.to_pandas\(\)"):
-        query.toPandas()
+        query.toPandas()  # type: ignore[attr-defined]

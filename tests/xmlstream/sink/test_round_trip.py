@@ -141,6 +141,16 @@ def test_a_result_comes_back_as_it_was(
     assert said == [p for _, each in slices for p in each]
 
 
+def test_what_is_computed_without_as_has_a_name_of_its_words(tmp_path: Path) -> None:
+    schema = Schema.parse("a INT, `count(1)` INT, `max(p)` INT, `(a + 1)` INT")
+    sink = DirectorySink(tmp_path, DocumentForm(schema))
+    sink.publish(sink.draft(ComputedSlice(0, [(table([(1, 2, 3, 4)], schema), [])])))
+    (written,) = tmp_path.glob("*.xml")
+    assert "<a>1</a><count>2</count><max_p>3</max_p><a_1>4</a_1>" in written.read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match=r"max\(p\) and max_p are both written at max_p"):
+        DocumentForm(Schema.parse("`max(p)` INT, max_p INT"))
+
+
 PATHS = ("@p", "p", "p/@q", "p/q", "b:o", "b:o/@q", "b:o/@b:s", "n/b:q/@r", "n/b:q", "n/m/l", "n/m/@k")
 
 

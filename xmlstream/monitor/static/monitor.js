@@ -134,7 +134,7 @@
     const rows = `${count(held)} row${held === 1 ? "" : "s"} ${goesOn() ? "" : "still "}wait${held === 1 ? "s" : ""}`;
     const oldest = behind.map(cause => cause.since?.time).filter(Boolean).sort()[0];
     const exact = last.exact === false ? [card("Result", "late", "not exact", "overdue tuples were purged")] : [];
-    const sources = [...new Set(behind.map(cause => cause.source))];
+    const sources = [...new Set(behind.map(cause => cause.input))];
     at("cards").replaceChildren(...exact, ...(goesOn() ? [
       card("Answering", behind.length ? answering || !waiting.late ? "late" : "bad" : "good",
         results.length > 1 ? `${answering} of ${results.length} results` : answering ? "yes" : "no", chips(results)),
@@ -154,8 +154,9 @@
     const { last } = run;
     if (!last) return;
     const { totals } = last;
+    const first = last.slice - totals.slices + 1;
     const figures = [
-      ["slices", count(totals.slices)], ["items in", brief(totals.items_in)], ["tuples out", brief(totals.tuples_out)],
+      [first ? `slices, from ${count(first)} on` : "slices", count(totals.slices)], ["items in", brief(totals.items_in)], ["tuples out", brief(totals.tuples_out)],
       ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)], ["set aside", count(totals.set_aside)],
       ...(taken(last.memory) ? [["memory", size(taken(last.memory))]] : []),
     ];
@@ -215,7 +216,7 @@
 
   function showWaiting() {
     const causes = run.waiting?.causes ?? [];
-    const known = new Set(causes.map(cause => cause.source));
+    const known = new Set(causes.flatMap(cause => [cause.source, cause.input]));
     const rows = run.closed.flatMap(axis => axis.rows).filter(r => !known.has(r.input));
     const lacks = rows.filter(r => r.lacks).map(r => [`${r.input}: ${r.attribute} ${r.lacks} is not closed, but others have `
       + `closed it; missing: ${r.missing.slice(0, 3).join(", ")}${run.over ? "" : lastSent(r.last_sent?.time)}`, "late"]);
@@ -263,40 +264,45 @@
     soon();
   }
 
-  let computed = 0;
-  let soFarOf = null;
+  const soFarWords = one => one.closed ? "the input has ended, and all answers are out" : `as of ${when(one)}, ${one.origin}`;
+  const isNumber = text => text === "null" || /^-?[\d.]+(E-?\d+)?$/i.test(text);
+  const shownOf = {};
 
   // The server computes them: only while they are on the screen, every few seconds, and only after another slice.
-  async function fetchSoFar() {
-    const { top, bottom } = at("so-far").getBoundingClientRect();
-    if (document.hidden || bottom < 0 || top > innerHeight || Date.now() - computed < 5000) return;
-    if (!run.last || soFarOf === run.last.slice) return;
-    computed = Date.now();
+  async function fetchRows(section, title, words) {
+    const { top, bottom } = at(section).getBoundingClientRect();
+    const before = shownOf[section] ??= { time: 0, slice: null };
+    if (document.hidden || bottom < 0 || top > innerHeight || Date.now() - before.time < 5000) return;
+    if (!run.last || before.slice === run.last.slice) return;
+    before.time = Date.now();
     let found;
     try {
-      found = await (await fetch("so-far.json")).json();
+      found = await (await fetch(`${section}.json`)).json();
     } catch {
       return; // the server has gone, or comes again
     }
-    soFarOf = found.results[0]?.slice ?? null;
+    before.slice = found.results[0]?.slice ?? null;
     const made = found.results.map(one => {
-      const words = one.closed ? "the input has ended, and all answers are out" : `as of ${when(one)}, ${one.origin}`;
       const table = element("table");
-      const looks = i => one.columns[i].number ? { class: "number" } : {};
-      if (one.rows.length) table.append(row(...one.columns.map(({ name }, i) => element("th", name, { scope: "col", ...looks(i) }))));
-      table.append(...one.rows.map(cells => row(...cells.map((cell, i) => element("td", cell, looks(i))))));
-      const block = element("div", undefined, { class: "result", tabindex: "0", role: "region", "aria-label": `Answers so far ${one.result}` });
-      block.append(...(one.result ? [element("h3", one.result)] : []), element("p", words, { class: "pale" }), table);
+      const looks = one.columns.map((_, i) => one.rows.every(cells => isNumber(cells[i])) ? { class: "number" } : {});
+      if (one.rows.length) table.append(row(...one.columns.map((name, i) => element("th", name, { scope: "col", ...looks[i] }))));
+      table.append(...one.rows.map(cells => row(...cells.map((cell, i) => element("td", cell.replace(/(:\d\d)\.0+(?=Z?$)/, "$1"), looks[i])))));
+      const block = element("div", undefined, { class: "result", tabindex: "0", role: "region", "aria-label": `${title} ${one.result}` });
+      block.append(...(one.result ? [element("h3", one.result)] : []), element("p", words(one), { class: "pale" }), table);
       if (one.more) block.append(element("p", `and ${count(one.more)} more`, { class: "pale" }));
       return block;
     });
-    at("provisional").replaceChildren(...(made.length ? made : [element("p", found.what ?? "No slice yet.")]));
+    at(section).querySelector(".results").replaceChildren(...(made.length ? made : [element("p", found.what ?? "No slice yet.")]));
+  }
+
+  function fetchResults() {
+    fetchRows("last-rows", "Last rows", one => one.rows.length ? one.words : `nothing to show yet ${one.words}`);
+    fetchRows("so-far", "Answers so far", soFarWords);
   }
 
   const spoken = key => Object.entries(key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
-  const needs = found => found.filter(n => n.missing.length).map(n =>
-    `${n.source} must send ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
-    .join("; ") || "no missing punctuation is known";
+  const few = texts => texts.slice(0, 3).join(", ") + (texts.length > 3 ? ` and ${texts.length - 3} more` : "");
+  const needs = found => found.filter(n => n.missing.length).map(n => `${n.source} must send ${few(n.missing)}`).join("; ") || "no missing punctuation is known";
   const oldestOf = one => `${spoken(one.key)}${one.since ? `, since ${when(one.since)}` : ""}`;
 
   function held(w, oldest = oldestOf) {
@@ -333,7 +339,8 @@
     const made = causes.map(cause => {
       const since = cause.since ? `, since ${hour(cause.since.time)}` : "";
       const name = `${cause.input || cause.source}${cause.rule ? ` (${cause.rule})` : ""}`;
-      const must = cause.next ? `next answer with ${cause.next}` : `${cause.lacks.length ? `lacks ${cause.lacks.join("; ")}; ` : ""}must send ${cause.missing.join(", ")}${run.over ? "" : lastSent(cause.last_sent)}`;
+      const must = cause.next ? `next answer with ${cause.next}` : `${cause.lacks.length ? `lacks ${cause.lacks.join("; ")}; ` : ""}must send ${cause.missing.join(", ")}${run.over ? "" : lastSent(cause.last_sent)}`
+        + (cause.senders.length ? `; it waits for ${few(cause.senders)}` : "");
       const rows = waits.filter(w => isFor(w, cause));
       const block = element("div", undefined, { class: `cause ${cause.behind ? "late" : ""}` });
       block.append(element("h3", `${name}${since}: ${rowsOf(cause)}`), element("p", must),
@@ -444,7 +451,8 @@
       else ends.append(element("span", value(axis, extent[0])), element("span", value(axis, extent[1])));
       const cell = element("td", undefined, { class: "bar" });
       cell.append(ends);
-      table.append(row(element("td"), cell));
+      // One source that has closed all up to a value fills the bar, whose ends would say nothing.
+      if (axis.rows.length > 1 || axis.rows[0].bars.some(([from]) => from !== null)) table.append(row(element("td"), cell));
       return table;
     }));
   }
@@ -498,7 +506,7 @@
           width: place.clientWidth || 340, height: HEIGHT(), cursor: { points: { size: 6 } },
           legend: { show: names.length > 1, markers: { width: 2, dash: (_, i) => borders[i - 1] } },
           scales: {
-            x: { time: false, range: (_, first, last) => [first, Math.max(last, first + 1)] },
+            x: { time: false, range: () => [run.slices[0].slice, Math.max(run.last.slice, run.slices[0].slice + 1)] },
             y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] },
           },
           axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 58, space: 24, values: (_, ticks) => ticks.map(tick) }],
@@ -541,7 +549,7 @@
     showCharts();
     showAside();
     fetchWaiting();
-    fetchSoFar();
+    fetchResults();
     list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["No findings in the sources.", ""]);
   }
 
@@ -599,13 +607,13 @@
     showCards();
     if (run.closed.length) showWaiting();
     fetchWaiting();
-    fetchSoFar();
+    fetchResults();
   }, 1000);
   at("size").addEventListener("click", () => {
     const full = document.querySelector(".picture").classList.toggle("full");
     at("size").setAttribute("aria-pressed", full);
   });
-  addEventListener("scroll", fetchSoFar, { passive: true });
+  addEventListener("scroll", fetchResults, { passive: true });
   addEventListener("resize", () => charts.forEach(chart =>
     chart.setSize({ width: chart.root.parentElement.clientWidth, height: HEIGHT() })));
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);

@@ -7,7 +7,7 @@ may use an item's alias.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -57,10 +57,13 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
     relation = Relation.of(groups)
     for each in having:
         relation = where(relation, over_groups(each, names, text), analyst)
-    items = [
-        Item(item.name or names.get(render(item.tree.unnest())), over_groups(item.tree, names, text))
-        for item in listed.items
-    ]
+    named_ = {item.name for item in listed.items}
+    items = []
+    for item in listed.items:
+        written = render(item.tree.unnest())
+        if (name := item.name or names.get(written)) in named_ and item.name is None:
+            name = analyst.columns(node.schema, [written])[0][0]  # another item gives the aggregate its name
+        items.append(Item(name, over_groups(item.tree, names, text)))
     return select_items(relation.node, items, analyst)
 
 
@@ -132,15 +135,9 @@ class SelectList:
         """The items for the entries of a SELECT list.
 
         Raises:
-            QueryError: A name is unknown, or is another item's alias.
+            QueryError: A name is unknown.
         """
-        items: list[Item] = []
-        names = set[str | None]()
-        for entry in entries:
-            found = _items(entry, relation, text, names)
-            items += found
-            names.update(item.name for item in found)
-        return SelectList(relation, text, tuple(items))
+        return SelectList(relation, text, tuple(item for entry in entries for item in _items(entry, relation, text)))
 
     @property
     def trees(self) -> list[exp.Expr]:
@@ -202,8 +199,8 @@ class SelectList:
         return found[0] if len(found) == 1 else None
 
 
-def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collection[str | None]) -> list[Item]:
-    """The items for one entry of SELECT, several for a star; `names` are those of the items before."""
+def _items(written: exp.Expr, relation: Relation, text: QueryText) -> list[Item]:
+    """The items for one entry of SELECT, several for a star."""
     star = written.this if isinstance(written, exp.Column) else written
     if isinstance(star, exp.Star):
         return _all(star, written, relation, text)
@@ -215,10 +212,6 @@ def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collec
         return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
     if name is None and call_name(tree) == "window_time":
         name = render(tree).replace("`", "")
-    for column in tree.find_all(exp.Column):
-        if column.name in names and not relation.find(column.name):
-            hint = "an item cannot use another item's alias: compute it in a subquery"
-            raise text.error(f"there is no attribute {column.name}", column, hint)
     return [Item(name, resolve(tree.unnest(), relation, text))]
 
 

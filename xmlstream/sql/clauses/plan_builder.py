@@ -194,7 +194,11 @@ def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr
     seen: set[str] = set()
     for field in relation.fields:
         if field.name.lower() in seen:
-            raise text.error(f"the result has two attributes {field.name}", at, "give them names of their own with AS")
+            raise text.error(
+                f"the result has two attributes {field.name.replace('`', '')}",
+                at,
+                "give them names of their own with AS",
+            )
         seen.add(field.name.lower())
     items = [Item(field.name, named(field.attribute)) for field in relation.fields]
     return select_items(relation.node, items, analyst).node

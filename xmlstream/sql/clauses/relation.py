@@ -267,6 +267,13 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
         return text.error(refused[0], column, refused[1])
     if any(part.name.lower() == "_metadata" for part in column.parts):
         return text.error(f"there is no attribute {written}", column, OF_DOCUMENT)
+    if call_name(column.parent) in ("date_part", "date_trunc", "datepart") and column.arg_key == "expressions":
+        hint = (
+            f"write '{written}' in quotes"
+            if "trunc" in call_name(column.parent)
+            else f"write extract({written} FROM ts)"
+        )
+        return text.error(f"there is no attribute {written}", column, hint)
     names = list(dict.fromkeys(field.name for field in relation.fields if field.starred))
     near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
     meant = next((name for name in names if near and name.lower() == near[0]), None)

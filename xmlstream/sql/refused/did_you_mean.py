@@ -13,12 +13,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.punct_ns.domain import TYPES
 from xmlstream.punct_ns.sql_type import ALIASES
-from xmlstream.sql.spark.functions import TIME_WINDOWS, WINDOW_HINT
+from xmlstream.sql.spark.functions import REFUSED, TIME_WINDOWS, WINDOW_HINT
 
 _KEYWORDS = (
     "ALL AND ANTI AS ASC BETWEEN BY CASE CAST CREATE CROSS DESC DISTINCT ELSE END EXCEPT EXISTS FILTER FIRST FROM FULL "
-    "GROUP HAVING IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LAST LEFT LIKE LIMIT NOT NULL NULLS ON OPTIONS OR "
-    "ORDER OUTER OVER PARTITION QUALIFY RIGHT SELECT SEMI TABLE THEN UNION USING VALUES VIEW WHEN WHERE WITH"
+    "GROUP HAVING ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LAST LEFT LIKE LIMIT NOT NULL NULLS ON OPTIONS "
+    "OR ORDER OUTER OVER PARTITION QUALIFY REGEXP RIGHT RLIKE SELECT SEMI TABLE THEN UNION USING VALUES VIEW WHEN "
+    "WHERE WITH"
 )
 _WORDS = sorted({*_KEYWORDS.split(), *TYPES, *(name.upper() for name in ALIASES)})
 
@@ -70,6 +71,14 @@ _ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("SERIAL",): ("SERIAL is not supported", "write BIGINT: a column has the value that the element has"),
     ("WITH", "("): ("WITH (…) is not supported here", f"name the source and its options: {DECLARED}"),
     (",", ")"): (", is not expected before )", "leave it out, or write what follows it"),
+    ("~",): ("~ is not supported", "write text RLIKE '^a'"),
+    ("SEPARATOR",): ("SEPARATOR is not supported", REFUSED["group_concat"]),
+    **dict.fromkeys(
+        (("WINDOW", kind) for kind in ("TUMBLING", "HOPPING", "SESSION")), ("WINDOW is not supported", WINDOW_HINT)
+    ),
+    ("/", "/"): ("// is not supported", "write v DIV 2"),
+    ("&", "&"): ("&& is not supported", "write AND"),
+    ("[",): ("[ is not expected here", "write a name in back quotes, as in `station`, or without any"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
 """Sequences of words in other engines: the message and the hint for each."""

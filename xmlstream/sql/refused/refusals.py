@@ -79,7 +79,7 @@ _PARTS = {
     "window": ("OVER", _OVER),
     "sample tablesample": (
         "TABLESAMPLE",
-        "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10",
+        "take part of the stream with WHERE, for instance by pmod(id, 10) = 0",
     ),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
     "rollup": ("GROUP BY with ROLLUP", "write each level as a separate query"),
@@ -87,21 +87,25 @@ _PARTS = {
     "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
     "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
-    "within_group withingroup": ("WITHIN GROUP", "percentile(x, 0.5) does without it"),
+    "within_group withingroup": ("WITHIN GROUP", "median(v) does without it, on Spark percentile(v, 0.5)"),
     "ignorenulls": ("IGNORE NULLS", None),
     "respectnulls": ("RESPECT NULLS", None),
     "lambda": ("a function with a lambda (x -> …)", None),
-    "collate": ("COLLATE", "leave it out: strings are compared by code point; to ignore case, compare lower(…)"),
-    "jsonextract": ("the operator ->", "use get_json_object(…)"),
-    "jsonextractscalar": ("the operator ->>", "use get_json_object(…)"),
+    "collate": ("COLLATE", "leave it out: strings are compared by code point; to ignore case, compare lower(text)"),
+    "jsonextract": ("the operator ->", "on Spark write get_json_object(text, '$.a')"),
+    "jsonextractscalar": ("the operator ->>", "on Spark write get_json_object(text, '$.a')"),
+    "similarto glob": ("this comparison of texts", "write text LIKE 'a%', or text RLIKE '^a'"),
+    "into": ("INTO", "declare t with CREATE TABLE t USING …, and write INSERT INTO t SELECT …"),
     "primarykeycolumnconstraint primarykey": (
         "PRIMARY KEY",
         "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'",
     ),
-    "values": ("VALUES", "a query reads streams"),
+    "values": ("VALUES", "a query reads streams: write SELECT … FROM s"),
+    "cross_apply": ("CROSS APPLY", ONE_FOR_ONE),
+    "hints withtablehint": ("WITH (…) after a table", "leave it out"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
-    "attimezone": ("AT TIME ZONE", "use from_utc_timestamp(…)"),
+    "attimezone": ("AT TIME ZONE", "on Spark write from_utc_timestamp(ts, 'Europe/Berlin')"),
     "aliases": ("AS with several names", None),
     "lock locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
@@ -119,7 +123,13 @@ def refusal(part: exp.Expr | str) -> tuple[str, str | None]:
     """
     key = part if isinstance(part, str) else part.key
     name, hint = _NAMES.get(key.lower(), (key.replace("_", " ").strip().upper(), None))
+    if key.startswith("primarykey") and isinstance(part, exp.Expr):
+        columns = [column.name for column in part.expressions] or [part.parent.parent.name]  # type: ignore[union-attr]
+        hint = _UNIQUE.format(", ".join(columns))
     return f"{name} is not supported", hint
+
+
+_UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds '{}'"
 
 
 def place_in_query(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:

@@ -6,6 +6,7 @@ No part is ignored silently: a clause that is parsed but not listed here, such a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -44,7 +45,8 @@ _QUERIES: dict[type[exp.Expr], str] = {
     **dict.fromkeys((exp.CTE, exp.Table, exp.Alias), "this alias"),
     **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), "this"),
     # `_PLACES` refuses all but purge hints.
-    **dict.fromkeys((exp.With, exp.Group, exp.Order, exp.Distinct, exp.Hint), "expressions"),
+    **dict.fromkeys((exp.With, exp.Group, exp.Distinct, exp.Hint), "expressions"),
+    exp.Order: "this expressions",
 }
 
 _SCALARS: dict[type[exp.Expr], str] = {
@@ -106,7 +108,7 @@ def _is_aggregate_call(node: exp.Expr | None) -> bool:
 def _only_sorts(order: exp.Expr) -> bool:
     """Whether ORDER BY sorts a query within another, and selects no tuples by LIMIT or OVER."""
     query = order.parent
-    if query is None or query.parent is None:
+    if query is None or query.parent is None or isinstance(query, exp.Anonymous):
         return False
     return not (isinstance(query, exp.Window) or query.args.get("limit"))
 
@@ -174,12 +176,18 @@ _NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[Place, ...] = (
     (
         exp.Table,
-        lambda node: not isinstance(node.parent, READS),
+        lambda node: not isinstance(node.parent, (*READS, exp.Into)),
         "TABLE is not supported here",
         "write the table after FROM or JOIN",
     ),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
+    (
+        exp.Order,
+        lambda node: isinstance(node.parent, exp.Anonymous),
+        "ORDER BY within an aggregate is not supported",
+        "structures are sorted by their first field: write sort_array(collect_list(named_struct('ts', ts, 'v', v)))",
+    ),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
     (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *refusal("limit")),
     (
@@ -260,6 +268,18 @@ _PLACES: tuple[Place, ...] = (
         "DISTINCT is not supported here",
         None,
     ),
+    (
+        exp.Extract,
+        lambda node: node.name.lower() == "epoch",
+        "EXTRACT(EPOCH …) is not supported",
+        "write unix_seconds(ts)",
+    ),
+    (
+        exp.Dot,
+        lambda node: not isinstance(node.expression, exp.Identifier),
+        "a call after a dot is not supported",
+        "write the value as an argument, as in upper(text)",
+    ),
     (exp.Filter, lambda node: not _is_aggregate_call(node.this), "FILTER belongs to an aggregate", None),
     (exp.Alias, _outside(exp.Select), "AS is not supported inside an expression", None),
     (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
@@ -273,7 +293,7 @@ _PLACES: tuple[Place, ...] = (
         exp.Any,
         _outside(exp.Like, exp.ILike),
         "ANY is not supported",
-        "use bool_or(…); for = ANY (SELECT …) write IN (SELECT …)",
+        "use bool_or(v > 1), or array_contains(tags, 'a'); for = ANY (SELECT …) write IN (SELECT …)",
     ),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", "compare with (SELECT max(…) FROM …) or min"),
     *(
@@ -316,7 +336,7 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
         findings += [(place_in_query(found, node, text), what, hint) for found, what, hint in _findings(node)]
         findings += _quoted_as_a_text(node, text)
     if findings:
-        at, what, hint = min(findings, key=lambda finding: finding[0])
+        at, what, hint = min(findings, key=lambda finding: (finding[0], finding[1].startswith("WITHIN")))
         raise text.error(what, at if at < len(text.text) else None, hint)
 
 
@@ -373,6 +393,38 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
     return None
 
 
+_PATTERNED = (
+    *("date_format", "from_unixtime", "to_char", "to_varchar", "to_unix_timestamp", "unix_timestamp"),
+    *("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "try_to_date", "try_to_timestamp"),
+)
+_STRFTIME = (
+    "Y=yyyy y=yy m=MM d=dd e=d H=HH k=H I=hh h=hh M=mm i=mm S=ss s=ss f=SSSSSS p=a b=MMM B=MMMM a=E A=EEEE j=DDD z=xx"
+    " F=yyyy-MM-dd T=HH:mm:ss"
+)
+_POSTGRESQL = (
+    "YYYY=yyyy YY=yy MM=MM MON=MMM MONTH=MMMM DD=dd DY=E DAY=EEEE HH24=HH HH12=hh HH=hh MI=mm SS=ss MS=SSS US=SSSSSS"
+    " AM=a PM=a"
+)
+_OF_STRFTIME, _OF_POSTGRESQL = (dict(sign.split("=") for sign in signs.split()) for signs in (_STRFTIME, _POSTGRESQL))
+"""Signs of other patterns of moments, those of Oracle too, and Spark's for them."""
+
+
+def _pattern_meant(call: exp.Anonymous) -> str | None:
+    """Spark's pattern for one of strftime, PostgreSQL or Oracle, as a string is written; None for any other."""
+    given = call.expressions
+    if call_name(call) not in _PATTERNED or len(given) != 2 or not given[1].is_string:
+        return None
+    written = given[1].name
+    if re.search("%-?[A-Za-z]", written):
+        signs, sign = _OF_STRFTIME, "%-?([A-Za-z])"
+    elif re.search("YY|HH24|HH12|MI", written):
+        signs, sign = _OF_POSTGRESQL, f"({'|'.join(sorted(_OF_POSTGRESQL, reverse=True))})"
+    else:
+        return None
+    parts = re.findall(f"{sign}|([A-Za-z]+?(?=%|[^A-Za-z]|$))|(.)", written)
+    return "".join(other or (f"''{word}''" if word else signs.get(name, name)) for name, word, other in parts)
+
+
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
     """Findings about a node: the node or the name of its part, the message and a hint."""
     kind = type(node)
@@ -384,6 +436,9 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
     if not (isinstance(node, exp.Query) and isinstance(node.parent, READS)):
         places = [*_SUBQUERY_PLACES_OF[kind], *places]
     found += [(node, what, hint) for _, is_misplaced, what, hint in places if is_misplaced(node)]
+    if isinstance(node, exp.Anonymous) and (meant := _pattern_meant(node)) is not None:
+        pattern = node.expressions[1]
+        found.append((pattern, f"'{pattern.name}' is not a pattern of {call_name(node)}", f"write '{meant}'"))
     if isinstance(node, exp.Cast):
         refused = None if OWN in node.meta else _type_finding(node.args["to"])
     else:

@@ -115,9 +115,13 @@ class Declaration:
 
         about = [value for option, value in self.values.items() if places(option, what)]
         quotes = ("".join(each) for each in re.findall(r"\battribute (\w+)|'([^']+)'", what))
-        at_quote = ((value, places(each, value.text)) for each in quotes for value in about or self.values.values())
-        at_value = ((value, found.start()) for value, found in at_quote if found)
-        text, at = next(at_value, (about[-1], 0) if about else (self.text, self.at))
+        at_quote = (
+            (value, found.start())
+            for each in quotes
+            for value in about or self.values.values()
+            if (found := places(each, value.text))
+        )
+        text, at = next(at_quote, (about[-1], 0) if about else (self.text, self.at))
         return text.error(f"table {self.name}: {what}", at, hint)
 
 
@@ -217,7 +221,9 @@ def _null(column: exp.Expr, text: QueryText) -> str:
                 pass
             case other:
                 key = other.key.replace("columnconstraint", "") if other is not None else "constraint"
-                what, hint = _CONSTRAINTS.get(key) or refusal(key)
+                what, hint = _CONSTRAINTS.get(key) or refusal(
+                    other if isinstance(other, exp.PrimaryKeyColumnConstraint) else key
+                )
                 hint = hint or "a column may be NOT NULL; the option domains limits its values"
                 raise text.error(what, column, hint)
     return ends

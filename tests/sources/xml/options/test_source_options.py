@@ -41,7 +41,7 @@ def test_an_option_that_there_is_not_is_refused_with_what_to_do(option: str, hin
 def test_a_guess_at_an_option_is_near_or_none() -> None:
     with pytest.raises(UsageError) as raised:
         SourceOptions.parse({**GIVEN, "colour": "true"})
-    assert str(raised.value.hint).startswith("the options are path, rowTag")
+    assert str(raised.value.hint).startswith("the options are punctuate, path, rowTag")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import xmlstream.testing as xt
+from tests.harness.drawn_rows import insert
 from tests.harness.pointing import pointed_at
 from xmlstream.plan.nodes import topological
 from xmlstream.punct_ns.errors import QueryError
@@ -88,8 +89,7 @@ def answer(query: str, s: Rows, u: Rows) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as duck:
         duck.execute("CREATE TABLE s (id INT, k INT, v INT); CREATE TABLE u (x INT, k INT, w INT)")
         for name, rows in (("s", s), ("u", u)):
-            for row in rows:
-                duck.execute(f"INSERT INTO {name} VALUES (?, ?, ?)", row)
+            insert(duck, name, rows)
         return Counter(duck.execute(query).fetchall())
 
 

@@ -24,9 +24,10 @@ FIRST = "write SELECT … ORDER BY … LIMIT 3"
 BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
 DIGITS = "a DECIMAL has 1 to 38 digits, and its scale is not above that number"
 COUNT = "write count(*)"
-UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'id'"
+UNIQUE = "write it in the table's OPTIONS, as a promise of the source: uniqueIds 'a'"
 BIGINT = "write BIGINT: a column has the value that the element has"
 MOMENT = "use TIMESTAMP, or TIMESTAMP_NTZ"
+OF_JSON = "on Spark write get_json_object(text, '$.a')"
 COMMA = "leave it out, or write what follows it"
 BRACKETS = "write FROM (SELECT … UNION SELECT …)"
 FORMATTED = "write date_format(ts, 'yyyy-MM-dd HH:mm')"
@@ -37,7 +38,8 @@ AT_THE_END = (
 NO_MILLIS = "leave the precision out: it has microseconds"
 OF_NUMBERS = "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0"
 CONCATENATED = (
-    "the order of its texts depends on the order of tuples; write array_join(sort_array(collect_list(v)), ', ')"
+    "the order of its texts depends on the order of tuples; write sort_array(collect_list(text)), on Spark"
+    " array_join(sort_array(collect_list(text)), ', ')"
 )
 
 
@@ -194,7 +196,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             BRACKETS,
         ),
         ("SELECT a FROM s WHERE id = ‘x’", "‘x’", "there is no attribute ‘x’", "write 'x' in straight quotes"),
-        ("SELECT a->>'b' FROM s", "a->>", "the operator ->> is not supported", "use get_json_object(…)"),
+        ("SELECT a->>'b' FROM s", "a->>", "the operator ->> is not supported", OF_JSON),
         ("SELECT date_bin(a, ts) FROM s", "date_bin", "the function date_bin is not supported", WINDOW_HINT),
         ("SELECT strftime(ts) FROM s", "strftime", "the function strftime is not supported", FORMATTED),
         (
@@ -215,7 +217,7 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "SELECT split_index(a, '/', 3) FROM s",
             "split_index",
             "the function split_index is not supported",
-            "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
+            "write split_part(text, '/', 4), which counts from 1, for the index 3, which counts from 0",
         ),
         (
             "SELECT a, PROCTIME() FROM s",
