@@ -190,7 +190,7 @@ def _values(type_: str, number: int, source: random.Random, moments: Sequence[in
 
 
 def insert(database: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[int | None]]) -> None:
-    """Inserts integers, as one text: for each value beside it, DuckDB would look for pandas on all of the path."""
+    """Inserts integers in one text: for each value passed beside it DuckDB looks for pandas, which is not there."""
     values = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in rows)
     if values:
         database.execute(f"INSERT INTO {table} VALUES {values}")
