@@ -42,7 +42,7 @@ def require_distance(distance: Distance | None, attribute: Attribute) -> None:
             whole = isinstance(distance, timedelta) and distance == timedelta(distance.days)
             fits, unit = whole or isinstance(distance, int), "a number of days"
         case TimestampType():
-            fits, unit = isinstance(distance, timedelta), "an interval"
+            fits, unit = isinstance(distance, timedelta), "a span of time, such as '5s'"
         case _:
             fits, unit = False, "nothing: its values have an order, but no distances"
     below = distance < timedelta() if isinstance(distance, timedelta) else distance < 0

@@ -173,8 +173,8 @@ def _table(default: str, listed: Mapping[str, str]) -> Mapping[str, str]:
 ON_QUERIES = _table(
     "help(xs.Query) lists its methods; " + _IN_SQL,
     {
-        "show count take head first tail toPandas toLocalIterator df pl fetchall fetchone toList toDicts display rows"
-        " execute compute iterrows itertuples values index iloc loc shape print sample slice": _TAKEN,
+        "show count take head first tail toPandas toLocalIterator toDF df pl fetchall fetchone toList toDicts display"
+        " rows execute compute iterrows itertuples values index iloc loc shape print sample slice toPolars": _TAKEN,
         "foreach foreachBatch": "foreach_slice(f).run() calls f(tuples, punctuations, number)",
         "write writeStream save saveAsTable cache persist checkpoint sink toSql": _WRITTEN,
         "toCsv toParquet toJson toXml writeParquet sinkParquet writeCsv": 'run(output="out.parquet"), "out.csv",'
@@ -195,7 +195,7 @@ ON_QUERIES = _table(
         "agg cube rollup pivot max min sum mean avg median nunique size keyBy partitionBy": _GROUPED,
         "groupByDynamic resample tumble hop": 'window("ts", "10 minutes").group_by("window").agg("count(*) AS n")',
         "diff shift cumsum rolling over lag": 'select("*", "lag(a) OVER (PARTITION BY k ORDER BY ts) AS b")',
-        "alias toDF": 'select("a AS b"), or join(…, left="l", right="r")',
+        "alias": 'select("a AS b"), or join(…, left="l", right="r")',
         "unique": 'distinct(), or drop_duplicates(["key"])',
         "append concat": "union_all(other)",
         "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with'
@@ -221,7 +221,8 @@ OF_PACKAGE = _table(
     "help(xs) lists what there is",
     {
         "query readSql execute table": "xs.from_sql(session, text)",
-        "readXml fromXml readCsv readStream stream scan load dataframe infer": 'xs.read(session, "in/*.xml")',
+        "max min sum count avg mean median upper lower when coalesce": 'expressions are SQL text, agg("max(a) AS a")',
+        "open readXml fromXml readCsv readStream stream scan load dataframe infer": 'xs.read(session, "in/*.xml")',
         "col lit expr functions f": 'expressions are SQL text, q.select("a + 1 AS b")',
         "udf registerFunction pandasUdf": '@xs.function("DOUBLE") declares a function, which SQL calls by its name',
         "session sparkSession connect getSession builder": 'xs.open_session(engine="duckdb"), or xs.open_session()',

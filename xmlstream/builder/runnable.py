@@ -162,6 +162,9 @@ def _prepared(
     """The plan of queries that run together, checked to be safe, and the settings of their run."""
     require_known(options)
     given: Any = inserts
+    if isinstance(given, str | Path):
+        hint = "xs.run(xs.inserts_from_sql(session, text)), with the text of the file"
+        raise UsageError(f"{str(given)!r} is no query", hint=hint)
     if given == []:
         raise UsageError("no query to run", hint="pass queries, each with insert_into")
     if not isinstance(given, Sequence) or not all(isinstance(insert, Insert) for insert in given):
