@@ -505,7 +505,7 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByOrder("n", slack=0.5), "it is a whole number"),
         (ByOrder("n", max_ahead=timedelta(1)), "is not a valid distance of n"),
         (ByOrder("s", slack=1), "not a valid distance of s STRING"),
-        (ByOrder("ts", slack=1), "it is an interval"),
+        (ByOrder("ts", slack=1), "it is a span of time"),
         (ByOrder("d", slack=timedelta(hours=1)), "a number of days"),
         (ByOrder("nn"), "no attribute nn"),
         (ByOrder("n", per="nn"), "no attribute nn"),
