@@ -90,7 +90,7 @@ def quiet_failures(spark: Any) -> Iterator[None]:
     log4j: Any = spark._jvm.org.apache.logging.log4j
     set_level = log4j.core.config.Configurator.setLevel
     with _CHANGING:
-        _levels_before.append({name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS})
+        _levels_before.append([log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS])
         for name in LOGGERS:
             set_level(name, log4j.Level.OFF)
     try:
@@ -99,8 +99,8 @@ def quiet_failures(spark: Any) -> Iterator[None]:
         with _CHANGING:
             # Queries end in any order: the last one restores what the first one found.
             before = _levels_before.pop()
-            for name, level in before.items() if not _levels_before else ():
+            for name, level in zip(LOGGERS, before, strict=True) if not _levels_before else ():
                 set_level(name, level)
 
 
-_CHANGING, _levels_before = threading.Lock(), list[dict[str, Any]]()
+_CHANGING, _levels_before = threading.Lock(), list[list[Any]]()
