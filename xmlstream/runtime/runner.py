@@ -239,13 +239,12 @@ def start(session: Session, root: Node, settings: Settings) -> Handle:
     quiet.enter_context(quiet_failures(session))
     try:
         launched = launch(session, root, settings, quiet.close)
+        if launched.query is None:
+            launched.stop()
+            raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
     except BaseException:
         quiet.close()
         raise
-    if launched.query is None:
-        launched.stop()
-        quiet.close()
-        raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
     return Handle(launched, launched.query, session, settings)
 
 
