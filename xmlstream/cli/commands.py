@@ -264,12 +264,10 @@ def _check_rules(name: str, node: Node) -> None:
             done = run("fail")
         except UngrammaticalStream as first:
             others = run("divert").tuples_out
-            letters = [each.read_text("utf-8").splitlines() for each in Path(there).glob("divert/_dead_letters/*")]
-            late = sum(map(len, letters))
+            letters = Path(there).glob("divert/_dead_letters/punctuate*")
+            late = sum(len(each.read_bytes().splitlines()) for each in letters)
             what = f"{late} of {counted(late + others, 'tuple')} would be late: {first.what}"
-            raise UngrammaticalStream(
-                f"{name}: {what}", where=first.where, hint="try more slack by --punctuate"
-            ) from None
+            raise UngrammaticalStream(f"{name}: {what}", where=first.where, hint="--punctuate tries others") from None
     for finding in done.findings:
         say(f"noticed in {finding}")
     if not done.tuples_out:

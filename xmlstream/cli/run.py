@@ -268,11 +268,10 @@ def _require_startable(script: Script, settings: Settings) -> None:
 def session_in(environment: Environment, console: Console) -> Iterator[Session]:
     """A session for a command, until it ends; Spark's start is shown."""
     if environment.engine != "spark":
-        session = open_session(environment.master, environment.conf, engine=environment.engine)  # type: ignore[call-overload]
-        try:
+        with ExitStack() as stack:
+            session = open_session(environment.master, environment.conf, engine=environment.engine)  # type: ignore[call-overload]
+            stack.callback(session.stop)
             yield session
-        finally:
-            session.stop()
         return
     require_spark()
     with ExitStack() as stack:

@@ -120,8 +120,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         option(
             "NAME",
-            "What computes: spark, the default where it is installed; or duckdb, in this process and without Java, what"
-            " is proven to be equal.",
+            "What computes: spark, the default where it is installed; or duckdb, without Java, what is proven equal.",
             group=_ENGINE,
         ),
     ] = None,

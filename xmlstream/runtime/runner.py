@@ -235,15 +235,21 @@ def start(session: Session, root: Node, settings: Settings) -> Handle:
     Raises:
         StateError: The checkpoint or an output belongs to another query, or the query was closed.
     """
-    launched = launch(session, root, settings)
-    if launched.query is None:
-        launched.stop()
-        raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
+    quiet = ExitStack()
+    quiet.enter_context(quiet_failures(session))
+    try:
+        launched = launch(session, root, settings, quiet.close)
+        if launched.query is None:
+            launched.stop()
+            raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
+    except BaseException:
+        quiet.close()
+        raise
     return Handle(launched, launched.query, session, settings)
 
 
-def launch(session: Session, root: Node, settings: Settings) -> Launched:
-    """Starts the query, for `run` and `start`.
+def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[], None] = lambda: None) -> Launched:
+    """Starts the query, for `run` and `start`; `on_end` is called in its thread when it has ended.
 
     Raises:
         StateError, UsageError, QueryError: The query cannot be started with these settings.
@@ -251,7 +257,7 @@ def launch(session: Session, root: Node, settings: Settings) -> Launched:
     with reporting_failure(settings.watcher):
         recovered = _recovered(session, root, settings)
         try:
-            return _launched(session, root, settings, recovered)
+            return _launched(session, root, settings, recovered, on_end)
         except BaseException:
             recovered.end()
             raise
@@ -307,7 +313,9 @@ def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> st
     return f"with --change it goes on with {kept}; or {OWN}"
 
 
-def _launched(session: Session, root: Node, settings: Settings, recovered: Recovered) -> Launched:
+def _launched(
+    session: Session, root: Node, settings: Settings, recovered: Recovered, on_end: Callable[[], None]
+) -> Launched:
     checkpoint, engine = recovered.checkpoint, engine_of(session)
     directory = checkpoint.store.path()
     root = spread(root, directory / DOCUMENTS, follow=settings.follow)
@@ -357,6 +365,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
             execution.failure = execution.failure or failure
             _note_end(execution, checkpoint)
             watcher.ended(execution.failure)
+        on_end()
 
     query = RunningQuery(loop, recovered.query, settings.name, noted)
 
@@ -369,8 +378,7 @@ def _launched(session: Session, root: Node, settings: Settings, recovered: Recov
     recovered.used.is_over = is_over
     before = [one for one in execution.noticed.findings() if one.kind in SET_ASIDE]
     query.begin()
-    after = checkpoint.latest.reached if checkpoint.latest else None
-    return Launched(execution, query, tally, once, after, before)
+    return Launched(execution, query, tally, once, last.reached if (last := checkpoint.latest) else None, before)
 
 
 def built(

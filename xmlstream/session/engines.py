@@ -148,11 +148,9 @@ def _in_process(master: str | None, conf: Mapping[str, str]) -> InProcessSession
     threads = conf.get("threads")
     if threads is not None and not (threads.isdecimal() and int(threads) > 0):
         raise UsageError(f"threads {threads} is not a valid number above zero")
-    try:
-        from xmlstream.operators.in_process.engine import InProcessEngine
-    except ModuleNotFoundError as error:
-        if error.name != "duckdb":
-            raise
-        raise not_installed("DuckDB", "duckdb") from None
+    if "duckdb" not in installed_engines():
+        raise not_installed("DuckDB", "duckdb")
+    from xmlstream.operators.in_process.engine import InProcessEngine
+
     zone = conf.get(_ZONE, "UTC")
     return InProcessSession(InProcessEngine(zone, conf.get("memory"), None if threads is None else int(threads)))

@@ -7,6 +7,7 @@ has the same in one sentence.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -88,11 +89,18 @@ def quiet_failures(spark: Any) -> Iterator[None]:
         return
     log4j: Any = spark._jvm.org.apache.logging.log4j
     set_level = log4j.core.config.Configurator.setLevel
-    before = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS}
-    for name in LOGGERS:
-        set_level(name, log4j.Level.OFF)
+    with _CHANGING:
+        _levels_before.append([log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS])
+        for name in LOGGERS:
+            set_level(name, log4j.Level.OFF)
     try:
         yield
     finally:
-        for name, level in before.items():
-            set_level(name, level)
+        with _CHANGING:
+            # Queries end in any order: the last one restores what the first one found.
+            before = _levels_before.pop()
+            for name, level in zip(LOGGERS, before, strict=True) if not _levels_before else ():
+                set_level(name, level)
+
+
+_CHANGING, _levels_before = threading.Lock(), list[list[Any]]()

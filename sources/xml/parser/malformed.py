@@ -102,19 +102,18 @@ def set_aside(malformed: Iterable[Malformed], encoding: str | None = None, *, wh
 
 def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """Builds the error to raise if bad input stops the reading."""
-    (bad,) = set_aside([malformed], encoding, whole=False)
-    return error_of(bad, malformed.raw)
+    return error_of(*set_aside([malformed], encoding))
 
 
-def error_of(bad: DeadLetter, raw: str | None = None) -> MalformedInput:
-    """Builds the error to raise if an item that would be set aside stops the reading; `raw` is its text, if known."""
+def error_of(bad: DeadLetter) -> MalformedInput:
+    """Builds the error to raise if an item that would be set aside stops the reading."""
     return MalformedInput(
         bad.reason,
         document=bad.document,
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or "", raw or bad.raw),
+        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw),
     )
 
 

@@ -305,6 +305,13 @@ def test_java_says_nothing_of_what_is_raised(
         xs.read(spark, tmp_path / "bad.xml", schema="a INT", rowTag="x", schemes="a").run(tmp_path / "out")
     assert says == [False] * len(LOGGERS)
     assert [logger.isErrorEnabled() for logger in loggers] == before
+    started = xs.read(spark, tmp_path / "bad.xml", schema="a INT", rowTag="x", schemes="a").start(
+        tmp_path / "started", tmp_path / "state"
+    )
+    with pytest.raises(InputError, match="oops"):
+        started.awaitTermination()
+    assert says == [False] * 2 * len(LOGGERS)
+    assert [logger.isErrorEnabled() for logger in loggers] == before
 
 
 def test_pyspark_logs_nothing_of_what_is_raised(spark: SparkSession, tmp_path: Path) -> None:
