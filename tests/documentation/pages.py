@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ class Block:
         return self.language == "sh" or (self.language == "python" and not self.is_session)
 
 
+@cache
 def contracts() -> dict[str, dict[str, Any]]:
     """The contracts of imports in `pyproject.toml`, by id."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

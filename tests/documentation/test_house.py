@@ -10,7 +10,7 @@ import pytest
 
 from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
-from tests.documentation.weight import figures
+from tests.documentation.weight import lines_of_maps
 from tests.harness.boxes import overlap
 from xmlstream.drawing.canvas import Area, width
 
@@ -84,7 +84,7 @@ def test_every_folder_is_in_the_table_of_the_architecture() -> None:
 
 
 def test_the_two_maps_have_about_as_many_lines_as_the_page_says() -> None:
-    found = figures()
+    found = lines_of_maps()
     said = [
         int(n.replace(",", ""))
         for n in re.findall(r"^([\d,]+) lines", section("xmlstream/README.md", "Folders"), re.MULTILINE)

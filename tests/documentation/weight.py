@@ -12,6 +12,7 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,21 +86,29 @@ def _lines(node: ast.stmt) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def modules() -> list[Module]:
-    """All modules of the four packages, `__init__` included."""
-    return [Module.of(path) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+def paths() -> list[Path]:
+    """The paths of all modules of the four packages, `__init__` included."""
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def lines_of_maps() -> dict[str, int]:
+    """The lines of the two maps of the architecture."""
+    lines = Counter({"lines of the core": 0, "lines around it": 0})
+    for path in paths():
+        lines["lines around it" if _is_around(path) else "lines of the core"] += len(
+            path.read_text("utf-8").splitlines()
+        )
+    return lines
 
 
 def figures() -> dict[str, float]:
     """The figures by name."""
-    found = modules()
+    found = [Module.of(path) for path in paths()]
     code = sum(m.code for m in found)
     return {
         "modules": len(found),
         "lines": sum(m.lines for m in found),
-        "lines of the core": sum(m.lines for m in found)
-        - (around := sum(m.lines for m in found if _is_around(m.path))),
-        "lines around it": around,
+        **lines_of_maps(),
         "lines of code": code,
         "lines of code a module": round(code / len(found), 1),
         "lines of docstrings": sum(m.docstrings for m in found),
@@ -157,7 +166,7 @@ _ONE_THING = {"main", "prepare", "read", "receive", "run", "start"}
 def shared_names() -> dict[str, list[Path]]:
     """The public functions and classes of modules whose name another module's has, with these modules."""
     found: dict[str, set[Path]] = {}
-    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+    for path in paths():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, set()).add(path)
@@ -229,7 +238,7 @@ def excesses(found: dict[str, float]) -> Iterator[str]:
 
 def worst_words(most: int = 5) -> list[str]:
     """The modules with the most words of conversation, as lines."""
-    worst = sorted(modules(), key=lambda module: -module.words)[:most]
+    worst = sorted(map(Module.of, paths()), key=lambda module: -module.words)[:most]
     return [f"  {module.words} in {module.path.relative_to(ROOT)}" for module in worst]
 
 
