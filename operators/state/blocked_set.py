@@ -251,9 +251,7 @@ def _parted(
     if len(places) == 1:
         return _without(given, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
     inside = _by_punctuation(given, places, points)
-    free: list[Punctuation] = []
-    blocked: list[Punctuation] = []
-    held = set[Point]()
+    free, blocked, held = list[Punctuation](), list[Punctuation](), set[Point]()
     most = MOST_OF_ALL if given.is_all else MOST_TOGETHER
     for p, within in (piece for each in given for piece in _pieces(each, places, inside.get(each, ()), most)):
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
@@ -290,8 +288,7 @@ def _pieces(
 
 def _without(given: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations on one attribute without some values, and the rest of them."""
-    domain = given.schema[place].domain
-    matched = ValueSet.everything(domain) if given.is_all else given.values(given.schema[place].name)
+    matched = given.values(given.schema[place].name)
     parts = matched.difference(kept), matched.intersection(kept)
     free, blocked = ([Punctuation.at(given.schema, {place: pattern}) for pattern in patterns(part)] for part in parts)
     return free, blocked
@@ -302,9 +299,7 @@ def _by_punctuation(
 ) -> dict[Punctuation, list[Point]]:
     """Maps each punctuation to the points that it matches, compared at the places that it restricts."""
     found: dict[Punctuation, list[Point]] = {}
-    wide = [Punctuation.at(given.schema, {i: p}) for i, single in given.singles.items() for p in single.patterns()]
-    if given.is_all:
-        wide = [Punctuation.all(given.schema)]
+    wide = [p for p in given if len(p.restricted) < 2]
     for point in points:
         at = dict(zip(places, point, strict=True))
         near = given.several({i: Constant(value) for i, value in at.items()})
