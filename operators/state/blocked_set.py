@@ -7,8 +7,9 @@ they end: they held for an earlier life of their values.
 
 *Splitting*: a part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: if a
 tuple 2 is kept, `{1,3}` of `[1,3]` is emitted. Punctuations that restrict the same attributes are cut as one set, which
-changes nothing. The punctuation of wildcards alone is cut at the attributes that the operator names, and also at each
-attribute by itself for which groups above wait: it releases all that a punctuation on one attribute would release.
+changes nothing; where kept tuples are many, each value of a list, or of a short range, is cut as one by itself. The
+punctuation of wildcards alone is cut at the attributes that the operator names, and also at each attribute by itself
+for which groups above wait: it releases all that a punctuation on one attribute would release.
 Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
 """
 
@@ -219,24 +220,19 @@ def _at_most(kept: Sequence[TupleLog | Tuples]) -> int:
     return sum(each.at_most for each in kept)
 
 
-def _near(every: Sequence[Punctuation], kept: TupleLog | Tuples) -> Tuples | None:
-    """The kept tuples that any of these matches, and perhaps others."""
-    if isinstance(kept, Tuples):
-        return kept
-    return kept.whole() if any(p.is_all for p in every) else kept.near_punctuations(every)
-
-
 def _kept_points(
     given: Iterable[PunctuationSet], places: tuple[int, ...], kept: Sequence[TupleLog | Tuples], schema: Schema
 ) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
-    columns = [quoted(name) for name in schema.names]
-    some = [_near(every, each) for each in kept]
+    columns, is_all = [quoted(name) for name in schema.names], any(p.is_all for p in every)
+    some = (
+        each if isinstance(each, Tuples) else each.whole() if is_all else each.near_punctuations(every) for each in kept
+    )
     near = bag_union(tuples and replace(tuples, frame=tuples.frame.select(*columns)) for tuples in some)
     if near is None:
         return []
-    found = near.frame if any(p.is_all for p in every) else matching(near.frame, every)
+    found = near.frame if is_all else matching(near.frame, every)
     if not places:
         return [()] * found.limit(1).count()
     found = found.select(*(quoted(schema[i].name) for i in places))
@@ -255,25 +251,44 @@ def _parted(
     if len(places) == 1:
         return _without(given, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
     inside = _by_punctuation(given, places, points)
-    free: list[Punctuation] = []
-    blocked: list[Punctuation] = []
-    held = set[Point]()
-    for p in given:
-        within = inside.get(p, ())
+    free, blocked, held = list[Punctuation](), list[Punctuation](), set[Point]()
+    most = MOST_OF_ALL if given.is_all else MOST_TOGETHER
+    for p, within in (piece for each in given for piece in _pieces(each, places, inside.get(each, ()), most)):
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
-        if len(within) > (MOST_OF_ALL if p.is_all else MOST_TOGETHER):
+        if len(within) > most:
             free += (Punctuation.at(schema, part) for part in _cut_at_each(box, places, within))
             blocked.append(p)  # in whole: it is cut once fewer are kept
             continue
         free += (Punctuation.at(schema, part) for part in _cut(box, places, within))
         held.update(within)
-    return free, blocked + [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
+    left = (dict(zip(places, map(Constant, point), strict=True)) for point in points if point in held)
+    return free, blocked + [Punctuation.at(schema, at) for at in left]
+
+
+def _pieces(
+    p: Punctuation, places: Sequence[int], points: Sequence[Point], most: int
+) -> Iterator[tuple[Punctuation, Sequence[Point]]]:
+    """The punctuation with its points; where they are too many, its parts for each value that it lists.
+
+    So values that close together, and have coalesced, let as much go out as values that close one after the other.
+    """
+    boxes = {} if len(points) <= most or p.is_all else {i: values(p.patterns[i], p.schema[i].domain) for i in places}
+    listed = [i for i, box in boxes.items() if box.size is not None and 1 < box.size + box.null <= MOST]
+    if not listed:
+        yield p, points
+        return
+    i, others, found = listed[0], {j: p.patterns[j] for j in p.restricted}, dict[Value | None, list[Point]]()
+    for point in points:
+        found.setdefault(point[places.index(i)], []).append(point)
+    for pattern in patterns(boxes[i].difference(ValueSet.of(boxes[i].domain, found))):
+        yield Punctuation.at(p.schema, {**others, i: pattern}), ()
+    for value, those in found.items():
+        yield from _pieces(Punctuation.at(p.schema, {**others, i: Constant(value)}), places, those, most)
 
 
 def _without(given: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
     """The punctuations on one attribute without some values, and the rest of them."""
-    domain = given.schema[place].domain
-    matched = ValueSet.everything(domain) if given.is_all else given.values(given.schema[place].name)
+    matched = given.values(given.schema[place].name)
     parts = matched.difference(kept), matched.intersection(kept)
     free, blocked = ([Punctuation.at(given.schema, {place: pattern}) for pattern in patterns(part)] for part in parts)
     return free, blocked
@@ -284,22 +299,14 @@ def _by_punctuation(
 ) -> dict[Punctuation, list[Point]]:
     """Maps each punctuation to the points that it matches, compared at the places that it restricts."""
     found: dict[Punctuation, list[Point]] = {}
-    wide = [Punctuation.at(given.schema, {i: p}) for i, single in given.singles.items() for p in single.patterns()]
-    if given.is_all:
-        wide = [Punctuation.all(given.schema)]
+    wide = [p for p in given if len(p.restricted) < 2]
     for point in points:
         at = dict(zip(places, point, strict=True))
-        for entry in given.several({i: Constant(value) for i, value in at.items()}):
-            if all(matches(entry.punctuation.patterns[i], value) for i, value in at.items()):
-                found.setdefault(entry.punctuation, []).append(point)
-        for p in wide:
+        near = given.several({i: Constant(value) for i, value in at.items()})
+        for p in (*(entry.punctuation for entry in near), *wide):
             if all(matches(p.patterns[i], value) for i, value in at.items()):
                 found.setdefault(p, []).append(point)
     return found
-
-
-def _constants(places: Sequence[int], point: Point) -> dict[int, Pattern]:
-    return {i: Constant(value) for i, value in zip(places, point, strict=True)}
 
 
 def _points(frame: Frame, places: Sequence[int], schema: Schema) -> list[Point]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.running import Running
+from tests.harness.running import Items, Running
+from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import Grouping
 from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.join import Join
 from xmlstream.operators.look_ahead import LookAhead
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import format_schemes, parse_schemes
 
@@ -74,3 +79,28 @@ def test_of_what_is_closed_all_is_said_but_what_rows_wait_for_and_between_many_o
     running.shows("(1, 2, 7) (2, 4, 8) <*, (,5], *>", out=said, kept="2")
     running.restart()
     running.shows("<*, *, *>", out="(1, 2, 7, null) (2, 4, 8, null) <*, *, *, *>", kept="0")
+
+
+@pytest.mark.parametrize(
+    ("operator", "others"),
+    [
+        pytest.param(looking(("lead(`v`)", -1, -1), groups=("sid", "a")), [], id="look_ahead"),
+        pytest.param(Join("inner", ("a",), ("k",)), [Schema.parse("k INT NOT NULL")], id="join"),
+    ],
+)
+def test_values_that_close_together_let_as_much_go_out_as_one_after_the_other(
+    operator: Operator, others: list[Schema], in_process: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many tuples of one value are cut coarsely; few tuples of each of many values, closed as a range, are not."""
+    monkeypatch.setattr("xmlstream.operators.state.blocked_set.MOST_TOGETHER", 2)
+    here = Schema.parse("sid INT NOT NULL, a INT NOT NULL, ts INT NOT NULL, v INT")
+    said = [Punctuation.of(here, sid=str(one), ts="(,9]") for one in range(4)]
+    rows = [(one, a, 2 * a + one, 0) for one in range(4) for a in range(4 if one == 1 else 2)]
+    told: list[PunctuationSet] = []
+    for slices in ([said], [[one] for one in said], [said[:2], said[2:]]):
+        running = Running(in_process, tmp_path / str(len(told)), operator, here, *others)
+        silent: list[Items] = [([], []) for _ in others]
+        done = [running.slice((rows if n == 0 else [], each), *silent) for n, each in enumerate(slices)]
+        told.append(PunctuationSet(running.output, (p for each in done for p in each.punctuations)))
+    for one, other in permutations(told, 2):
+        assert [str(p) for p in one if not other.covers(p)] == []
