@@ -11,7 +11,6 @@ REFUSED = {
     "session, tuples kept": "try_sum",
     "order, with slack and a limit": "aggregate over an array",
     "order per person and x, with slack and a limit": "aggregate over an array",
-    "SELECT k, lag(v, 1, 0) OVER (ORDER BY t DESC) AS n FROM r": "lag with a default",
 }
 """The cases that DuckDB refuses, by name, query or condition, and what is not proven."""
 

@@ -139,10 +139,6 @@ def _there(path: str) -> Iterator[Path]:
         yield from (file for file in (sorted(place.rglob("*")) if place.is_dir() else [place]) if file.is_file())
 
 
-_LOOKED_AT = 1 << 20
-"""The bytes at the beginning of a file of CSV whose encoding is checked."""
-
-
 def _require_columns(static: Static, path: str) -> None:
     """Compares the beginnings of files of CSV with their table: encoding, separator, and the order in a header.
 
@@ -155,7 +151,7 @@ def _require_columns(static: Static, path: str) -> None:
         if file.name.startswith((".", "_")) or file.suffix in _COMPRESSED:
             continue
         with file.open("rb") as opened:
-            beginning = opened.read(_LOOKED_AT)
+            beginning = opened.read(_COMPARED)
         try:
             line, *_ = codecs.getincrementaldecoder(encoding)().decode(beginning).splitlines() or [""]
         except LookupError:
@@ -165,8 +161,7 @@ def _require_columns(static: Static, path: str) -> None:
             raise UsageError(what, hint="name its encoding: option encoding 'ISO-8859-1'") from None
         others = [each for each in (",", ";", "\t", "|") if line.count(each) == len(names) - 1 > 0]
         if separator not in line and others:
-            written = others[0].replace("\t", "\\t")
-            raise UsageError(f"the first line of {file} has no '{separator}'", hint=f"option sep '{written}'")
+            raise UsageError(f"the first line of {file} has no '{separator}'", hint=f"option sep {others[0]!r}")
         if options.get("header", "").lower() == "true":
             header = [name.strip().strip('"').casefold() for name in line.split(separator)]
             if any(name in names and names.index(name) != at for at, name in enumerate(header)):
