@@ -16,7 +16,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
-from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.errors import InputError, few
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
@@ -235,10 +235,9 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
     missing = found.missing
     for name in (a.name for a in options.schema if a.name in missing):
         path = options.paths[options.schema.index(name)]
-        others = found.leaves - {str(known) for known in options.paths}
-        there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
+        there = f"; leaves that no attribute reads are {_list(found.leaves)}" if found.leaves else ""
         what = f"no tuple has a value of {name}, at the path {path}{there}"
-        if (leaf := likely_leaf(str(path), others)) is None:
+        if (leaf := likely_leaf(str(path), found.leaves)) is None:
             yield "no value", what
         else:
             yield "misread", f"{what}; path.{name} '{leaf}' would read one"
@@ -299,7 +298,8 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
         if count := found.aside.get(kind, 0):
             items = counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
             fate = "diverted to the dead letters" if diverts else "dropped"
-            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
+            why = f": {few(sorted(found.short), '; ')}" if kind == "malformed" and found.short else ""
+            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}{why}", kind
 
 
 def _list(names: Any) -> str:

@@ -25,7 +25,7 @@ from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Term
 from xmlstream.sources.places import Document
-from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
@@ -57,7 +57,7 @@ class Findings(Record):
         bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
         ended: The number of those that arrived after the bound was closed.
         aside: The number of diverted items, by kind.
-        short: Sentences on groups that were closed before all their tuples had come.
+        short: Sentences on groups that were closed before all their tuples had come, or on malformed items.
     """
 
     bytes: int = 0
@@ -237,9 +237,16 @@ class FindingsCollector:
         tags = set(sampled_elements(there))
         return Findings(
             elements=few_names(map(local_tag, tags)) if found.is_nothing else frozenset(),
-            leaves=few_names(sampled_leaves(there, rows, mark)) if found.missing else frozenset(),
+            leaves=self._unread(found.missing, set(sampled_leaves(there, rows, mark))),
             stray=few_names(tag for tag in tags if tag.startswith(mark) and local_tag(tag) not in rows),
         )
+
+    def _unread(self, missing: NameSet, there: set[str]) -> NameSet:
+        """Chooses leaves that no attribute reads, if some are missing: those that are likely meant, then the first."""
+        path_of = dict(zip(self._options.schema.names, map(str, self._options.paths), strict=True))
+        others = there.difference(path_of.values()) if missing else set[str]()
+        meant = {leaf for name in missing if (leaf := likely_leaf(path_of[name], others)) is not None}
+        return few_names(meant) | frozenset(sorted(others - meant)[: max(NAMES_SHOWN - len(meant), 0)])
 
 
 def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
