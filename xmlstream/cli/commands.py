@@ -250,6 +250,7 @@ def _check_rules(name: str, node: Node) -> None:
     from xmlstream.plan.nodes import Node
     from xmlstream.punct_ns.errors import UngrammaticalStream
     from xmlstream.runtime import runner
+    from xmlstream.runtime.likely_mistakes import MISREAD
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.sink.target import Target
@@ -274,7 +275,7 @@ def _check_rules(name: str, node: Node) -> None:
             late = sum(len(each.read_bytes().splitlines()) for each in letters)
             what = f"{late} of {counted(late + others, 'tuple')} would be late: {first.what}"
             raise UngrammaticalStream(f"{name}: {what}", where=first.where, hint="--punctuate tries others") from None
-    for finding in done.findings:
+    for finding in (each for each in done.findings if each.kind not in MISREAD):  # those are logged
         say(f"noticed in {finding}")
     if not done.tuples_out:
         raise InputError(f"no tuple in {name}", hint=MISREAD_HINT)

@@ -131,15 +131,11 @@ Steps = tuple[str, ...]
 """The path of an element or an XML attribute: names as in lxml, an attribute's after `@`."""
 
 
-def sampled_paths(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
-    """Returns the paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
-    return _sampled_paths(range_.document, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
-
-
 @lru_cache(maxsize=2)  # sources that are read in one pass sample the same part
-def _sampled_paths(
+def sampled_paths(
     document: Document, start: int, end: int, open_: tuple[str, ...], encoding: str | None
 ) -> frozenset[Steps]:
+    """Returns the paths of elements and attributes in a part of a document, as far as it is well-formed."""
     found: dict[Steps, None] = {}
     at: list[str] = []
     for event, element in _events(document, start, end, open_, encoding):
@@ -171,13 +167,6 @@ def _events(
         yield from parser.read_events()
     except etree.XMLSyntaxError:
         return
-
-
-def sampled_elements(paths: frozenset[Steps]) -> Iterator[str]:
-    """Yields the names of the elements below the root."""
-    for path in paths:
-        if len(path) > 1 and not path[-1].startswith("@"):
-            yield path[-1]
 
 
 def sampled_leaves(paths: frozenset[Steps], rows: frozenset[str], mark: str) -> Iterator[str]:
@@ -232,9 +221,10 @@ class FindingsCollector:
         is_known = not (found.is_nothing or found.missing or is_silent)
         if is_known or self._options.is_table:
             return Findings()
-        there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
+        end = min(range_.end, range_.start + (MUCH if found.is_nothing else LITTLE))
+        there = sampled_paths(range_.document, range_.start, end, range_.open, self._options.encoding)
         rows, mark = self._options.row_names, "{" + self._options.punctuation_namespace + "}"
-        tags = set(sampled_elements(there))
+        tags = {path[-1] for path in there if len(path) > 1 and not path[-1].startswith("@")}
         return Findings(
             elements=few_names(map(local_tag, tags)) if found.is_nothing else frozenset(),
             leaves=self._unread(found.missing, set(sampled_leaves(there, rows, mark))),
