@@ -249,7 +249,7 @@ def _term(text: str, schema: Schema) -> Term:
     if rest.lower() == "prefix":
         return Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain))
     bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
-    low, high = parsed_bounds(bounds, attribute)
+    low, high = parsed_bounds(bounds, attribute) if ".." in bounds else (None, None)
     if not by or low is None or high is None:
         raise UsageError(f"'{text.strip(BLANKS)}' is not a valid term of a scheme", hint=_HINT)
     return Term(attribute.name, "tiles", low, high, _step(step, attribute))

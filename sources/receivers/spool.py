@@ -91,11 +91,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Counts of a receiver's messages since its start."""
+    """Counts of a receiver's messages since its start, and why the first malformed one is."""
 
     messages: int = 0
     written: int = 0
     malformed: int = 0
+    why: str | None = None
 
     @property
     def repeated(self) -> int:
@@ -204,7 +205,8 @@ class Spool:
         self._documents.add(pieces)
         before = self.received
         counts = before.messages + len(read), before.written + len(pieces), before.malformed + len(aside)
-        self.received = Received(*counts)
+        why = before.why or next((f"{message.origin}: {error.what}" for message, error in aside), None)
+        self.received = Received(*counts, why)
         self.rotate()
         return [one.items if isinstance(one.items, MalformedInput) else None for one in read]
 

@@ -170,6 +170,9 @@ def _code(error: XmlStreamError) -> int:
     return 1
 
 
+MISREAD_HINT = "correct --row-tag, --schema, or a path: --option path.NAME=PATH; of QUERY.sql, its columns and OPTIONS"
+
+
 def check(
     file: Annotated[
         str,
@@ -208,6 +211,9 @@ def check(
         raise UsageError("check needs the attributes of the tuples, and their tag", hint=hint)
     else:
         streams = {file: scan(file, options, schema)}
+    if punctuate and len(streams) > 1 and not any(isinstance(node.operator, Punctuate) for node in streams.values()):
+        hint = f"declare punctuate '{punctuate}' in the OPTIONS of one of them, and check {file}"
+        raise UsageError(f"--punctuate is for one stream, and there are {', '.join(streams)}", hint=hint)
     for name, node in streams.items():
         source = node
         while isinstance(source.operator, Punctuate):
@@ -229,7 +235,7 @@ def _check(name: str, source: SourceOptions) -> None:
         raise found.violation.error()
     noticed = of_source(name, found.findings, source)
     if found.findings.saw_nothing:
-        raise InputError(f"no tuple or punctuation in {name}: {noticed[0].what}", hint="check --row-tag and --schema")
+        raise InputError(f"no tuple or punctuation in {name}: {noticed[0].what}", hint=MISREAD_HINT)
     for finding in noticed:
         say(f"noticed in {finding}")
     tuples, punctuations = found.findings.tuples, sum(found.findings.said.values())
@@ -244,6 +250,7 @@ def _check_rules(name: str, node: Node) -> None:
     from xmlstream.plan.nodes import Node
     from xmlstream.punct_ns.errors import UngrammaticalStream
     from xmlstream.runtime import runner
+    from xmlstream.runtime.likely_mistakes import MISREAD
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.sink.target import Target
@@ -268,10 +275,10 @@ def _check_rules(name: str, node: Node) -> None:
             late = sum(len(each.read_bytes().splitlines()) for each in letters)
             what = f"{late} of {counted(late + others, 'tuple')} would be late: {first.what}"
             raise UngrammaticalStream(f"{name}: {what}", where=first.where, hint="--punctuate tries others") from None
-    for finding in done.findings:
+    for finding in (each for each in done.findings if each.kind not in MISREAD):  # those are logged
         say(f"noticed in {finding}")
     if not done.tuples_out:
-        raise InputError(f"no tuple in {name}", hint="check --row-tag and --schema")
+        raise InputError(f"no tuple in {name}", hint=MISREAD_HINT)
     typer.echo(f"{name} is grammatical: {counted(done.tuples_out, 'tuple')}, and none would be late")
 
 

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
+from xmlstream.punct_ns.errors import few
 from xmlstream.runtime.likely_mistakes import MISREAD, Finding
 from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
 
@@ -29,7 +30,7 @@ EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""
 
 NOTICED_EVERY_SECONDS = 30.0
-"""How often new findings are printed; at first more often, those that a source is misread."""
+"""How often new findings are printed."""
 
 _IMPORTED = time.monotonic()
 
@@ -58,25 +59,23 @@ def noticed(
 ) -> Iterator[None]:
     """Prints each finding once while the query runs; at the end again where its numbers have changed.
 
-    Those in `before` were printed by an earlier run.
+    Those in `before` were printed by an earlier run; that a source is misread is logged with its first slice.
     """
     done = threading.Event()
     printed: dict[Hashable, str] = {finding.subject: str(finding) for finding in before}
 
-    def say(*, again: bool = False, early: bool = False) -> None:
+    def say(*, again: bool = False) -> None:
         for finding in findings():
             subject, text = getattr(finding, "subject", str(finding)), str(finding)
-            if early and getattr(finding, "kind", "") not in MISREAD:
+            if getattr(finding, "kind", "") in MISREAD:
                 continue
             if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
                 printed[subject] = text
 
     def wait() -> None:
-        seconds = min(0.5, NOTICED_EVERY_SECONDS)
-        while not done.wait(seconds):
-            say(early=seconds < NOTICED_EVERY_SECONDS)
-            seconds = min(2 * seconds, NOTICED_EVERY_SECONDS)
+        while not done.wait(NOTICED_EVERY_SECONDS):
+            say()
 
     thread = threading.Thread(target=wait, name="noticed", daemon=True)
     thread.start()
@@ -199,8 +198,4 @@ def waited_for(rows: Sequence[AxisRow]) -> str:
     missing = [f"{row.input} to send {', '.join(row.missing[:3])}" for row in rows if row.missing]
     silent = [f"{row.input}, which has closed no {row.attribute} yet" for row in rows if row.closed == "nothing yet"]
     inputs = missing or silent
-    return (
-        f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"
-        if inputs
-        else "waits for more input"
-    )
+    return f"waits for {few(inputs, '; ')}" if inputs else "waits for more input"

@@ -10,7 +10,7 @@ import typer
 
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_line import argument, flag, name_values, option, say
-from xmlstream.punct_ns.errors import reason
+from xmlstream.punct_ns.errors import InputError, reason
 from xmlstream.runtime.metrics import counted
 
 if TYPE_CHECKING:
@@ -83,14 +83,16 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
         received = receiving.stop()
     say(f"{into}: {_counts(received)}")
     if received.malformed:
-        say(f"the malformed messages, with their errors: {receiving.set_aside}")
+        say(f"the first malformed message: {received.why}; all with their errors: {receiving.set_aside}")
     if address == "-" and signals.number is not None:
         raise interrupts.Interrupted(signals.number)
+    if address == "-" and received.malformed and not (received.written or received.repeated):
+        raise InputError("no message could be read", hint="--row-tag names the elements of the tuples")
 
 
 def _watch(receiving: Receiving, signals: interrupts.Interrupts, *, verbose: bool) -> None:
     """Waits for the end; prints write errors and, if verbose, counts."""
-    last_counts, last_trouble = time.monotonic(), None
+    last_counts, last_trouble, why = time.monotonic(), None, None
     while signals.number is None and not receiving.wait(_LOOK_SECONDS) and receiving.is_running:
         trouble = receiving.trouble and reason(receiving.trouble)
         if trouble != last_trouble:
@@ -100,6 +102,8 @@ def _watch(receiving: Receiving, signals: interrupts.Interrupts, *, verbose: boo
                 else "documents are written again"
             )
             last_trouble = trouble
+        if why is None and (why := receiving.received.why):
+            say(f"malformed: {why}")
         if verbose and time.monotonic() - last_counts >= _SAY_SECONDS:
             say(_counts(receiving.received))
             last_counts = time.monotonic()

@@ -13,6 +13,7 @@ input, or a fixed number of tuples for each input tuple.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -40,7 +41,7 @@ from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.commit_log import Commit
 from xmlstream.runtime.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.in_step import InStep
-from xmlstream.runtime.likely_mistakes import OVERDUE, TOO_FEW, Noticed
+from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.query_clocks import Clocks
@@ -57,6 +58,8 @@ from xmlstream.sources.xml.slices.stage_writer import with_elements
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
+
+_LOG = logging.getLogger("xmlstream.findings")
 
 LARGE = 1 << 17
 """The most tuples of a result that the driver collects."""
@@ -212,7 +215,7 @@ class Execution:
         self.closed, self._time = last.report.closed, last.time
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, last.noticed, patience)
-        self._last_activity = last.last_activity
+        self._last_activity, self._logged = last.last_activity, set[tuple[str, str, str]]()
         self._states = PlanState(
             engine, root, checkpoint.store, last.operators, purge_after, checkpoint.mirror.segments
         )
@@ -303,6 +306,10 @@ class Execution:
         noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
         if self._inputs.closed:
             noticed.require_items()
+        findings = noticed.findings()
+        for misread in (one for one in findings if one.kind in MISREAD and one.subject not in self._logged):
+            self._logged.add(misread.subject)
+            _LOG.warning("noticed in %s", misread)
         drafts = [
             sink.draft(
                 ComputedSlice(
@@ -329,7 +336,7 @@ class Execution:
             set_aside=self._inputs.set_aside + sum(state.set_aside + state.overdue for state in self._states.values()),
             closed=closed,
             exact=noticed.exact,
-            findings=tuple(finding.json() for finding in noticed.findings()),
+            findings=tuple(finding.json() for finding in findings),
             memory=self.memory(),
             requests=self._requests(),
         )

@@ -7,7 +7,6 @@ terminal.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -16,7 +15,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
-from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.errors import InputError, few
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
@@ -226,30 +225,27 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
     if found.foreign:
         kinds = f"tuples are {tag}, punctuations are in the namespace {options.punctuation_namespace}"
         there = _list(name if name.startswith("{") else f"{{}}{name}" for name in found.foreign)
-        yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
+        yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}", tag
     elif found.is_nothing:
         are = "is" if len(found.elements) == 1 else "are"
         there = f"; there {are} {_list(found.elements)}" if found.elements else ""
-        near = difflib.get_close_matches(tag, found.elements, n=1)
-        yield "no items", f"no element is a {tag}{there}{f'; rowTag {near[0]} is meant?' if near else ''}"
+        near = likely_leaf(local_tag(tag), found.elements)
+        yield "no items", f"no element is a {tag}{there}{f'; rowTag {near} is meant?' if near else ''}", tag
     missing = found.missing
     for name in (a.name for a in options.schema if a.name in missing):
         path = options.paths[options.schema.index(name)]
-        others = found.leaves - {str(known) for known in options.paths}
-        there = f"; leaves that no attribute reads are {_list(others)}" if others else ""
+        there = f"; leaves that no attribute reads are {_list(found.leaves)}" if found.leaves else ""
         what = f"no tuple has a value of {name}, at the path {path}{there}"
-        if (leaf := likely_leaf(str(path), others)) is None:
+        if (leaf := likely_leaf(str(path), found.leaves)) is None:
             yield "no value", what
         else:
-            yield "misread", f"{what}; path.{name} '{leaf}' would read one"
+            yield "misread", f"{what}; path.{name} '{leaf}' would read one", name
 
 
 def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
     for leaf, count in sorted(found.void.items()):
-        closes = "closes" if count == 1 else "close"
-        restricts = "restricts" if count == 1 else "restrict"
-        what = f"{counted(count, 'punctuation')} {closes} nothing, since {'it' if count == 1 else 'they'} {restricts}"
-        yield "void", f"{what} {leaf}, which is not an attribute"
+        closes = "closes nothing, since it restricts" if count == 1 else "close nothing, since they restrict"
+        yield "void", f"{counted(count, 'punctuation')} {closes} {leaf}, which is not an attribute"
     if found.stray and not found.is_nothing:
         there = _list(map(local_tag, found.stray))
         yield "stray", f"punctuations are named {there}, but tuples {options.row_tag}: these punctuations close nothing"
@@ -260,10 +256,8 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
             yield "endless", f"{what}, and no punctuation closes {attribute} by itself: none of them ends", attribute
     for attribute, count in sorted(found.ended.items()):
         what = f"{counted(count, 'punctuation')} had ended before {'it' if count == 1 else 'they'} came"
-        yield (
-            "ended",
-            f"{what}: {attribute} was closed up to the bound; later items of the same keys belong to a new life",
-        )
+        life = "later items of the same keys belong to a new life"
+        yield "ended", f"{what}: {attribute} was closed up to the bound; {life}"
     if not found.tuples:
         return
     given = dict(options.given).get("punctuationNamespace")
@@ -299,7 +293,8 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
         if count := found.aside.get(kind, 0):
             items = counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
             fate = "diverted to the dead letters" if diverts else "dropped"
-            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
+            why = f": {few(sorted(found.short), '; ')}" if kind == "malformed" and found.short else ""
+            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}{why}", kind
 
 
 def _list(names: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,13 +24,14 @@ from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
 from xmlstream.plan.nodes import Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
-from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError
+from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.runtime.declared import Declared
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.local_paths import absolute, split_glob
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf
 from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 
@@ -67,6 +69,8 @@ class StaticInput:
             engine.require_files(self._path)
         elif not self.closed and (static.format or "").lower() == "csv":
             _require_columns(static, self._path)
+        elif not self.closed and (static.format or "").lower() == "xml":
+            _note_rows(static, self._path)
 
     @staticmethod
     def state_schema(static: Static) -> StateSchema:
@@ -167,6 +171,20 @@ def _require_columns(static: Static, path: str) -> None:
             if any(name in names and names.index(name) != at for at, name in enumerate(header)):
                 what = f"{file} has the columns {', '.join(header)}, and {static.name} declares {', '.join(names)}"
                 raise UsageError(what, hint="declare all columns of the file in their order: they are read by position")
+
+
+def _note_rows(static: Static, path: str) -> None:
+    """Warns of files of XML without an element of the rows' tag, as far as they are compared."""
+    tag = {name.lower(): value for name, value in static.options}.get("rowtag", "ROW").rpartition(":")[2]
+    there = set[str]()
+    for file in _there(path):
+        if not file.name.startswith((".", "_")) and file.suffix not in _COMPRESSED:
+            with file.open("rb") as opened:
+                names = re.findall(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)[\s/>]", opened.read(_COMPARED))
+            there |= {name.decode() for name in names}
+    if there and tag.isascii() and tag not in there:
+        meant = f"; rowTag {near} is meant?" if (near := likely_leaf(tag, there)) else ""
+        _LOG.warning("noticed in %s: no element is a %s; there are %s%s", static.name, tag, few(sorted(there)), meant)
 
 
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}

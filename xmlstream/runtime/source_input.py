@@ -67,7 +67,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
 from xmlstream.sources.xml.parser.findings_collector import Findings
-from xmlstream.sources.xml.parser.malformed import error_of
+from xmlstream.sources.xml.parser.malformed import error_of, with_cure
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
 
@@ -248,8 +248,9 @@ class SourceInput:
         self._added, self._declared = declared_of(declared, self._plan_name, self._schema), [*self._declared, *declared]
         self._letters.clear()
         self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
-        self._unread = sum(one.kind != "ungrammatical" for r in ranges for one in r.bad)
-        self._noticed = sum((r.findings for r in ranges), Findings())
+        unread = [one for r in in_order for one in r.bad if one.kind != "ungrammatical"]
+        self._unread = len(unread)
+        self._noticed = sum((r.findings for r in ranges), Findings(short=frozenset(map(with_cure, unread[:1]))))
         self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
 

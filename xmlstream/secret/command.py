@@ -97,7 +97,7 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
         for row in zip(*(parsed.tuples[name].to_pylist() for name in names), strict=True)
     ]
     if not rows:
-        raise UsageError(f"{file} has no {row_tag}")
+        raise UsageError(f"{file} has no {row_tag}", hint="--row-tag names the tuples, which `xmlstream infer` lists")
     for number, row in enumerate(rows, 1):
         if lacking := [name for name, found in zip(names, row, strict=True) if found is None]:
             hint = "--time, --value and --batch name the attributes"

@@ -25,7 +25,7 @@ from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Term
 from xmlstream.sources.places import Document
-from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
@@ -57,7 +57,7 @@ class Findings(Record):
         bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
         ended: The number of those that arrived after the bound was closed.
         aside: The number of diverted items, by kind.
-        short: Sentences on groups that were closed before all their tuples had come.
+        short: Sentences on groups that were closed before all their tuples had come, or on malformed items.
     """
 
     bytes: int = 0
@@ -131,15 +131,11 @@ Steps = tuple[str, ...]
 """The path of an element or an XML attribute: names as in lxml, an attribute's after `@`."""
 
 
-def sampled_paths(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
-    """Returns the paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
-    return _sampled_paths(range_.document, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
-
-
 @lru_cache(maxsize=2)  # sources that are read in one pass sample the same part
-def _sampled_paths(
+def sampled_paths(
     document: Document, start: int, end: int, open_: tuple[str, ...], encoding: str | None
 ) -> frozenset[Steps]:
+    """Returns the paths of elements and attributes in a part of a document, as far as it is well-formed."""
     found: dict[Steps, None] = {}
     at: list[str] = []
     for event, element in _events(document, start, end, open_, encoding):
@@ -171,13 +167,6 @@ def _events(
         yield from parser.read_events()
     except etree.XMLSyntaxError:
         return
-
-
-def sampled_elements(paths: frozenset[Steps]) -> Iterator[str]:
-    """Yields the names of the elements below the root."""
-    for path in paths:
-        if len(path) > 1 and not path[-1].startswith("@"):
-            yield path[-1]
 
 
 def sampled_leaves(paths: frozenset[Steps], rows: frozenset[str], mark: str) -> Iterator[str]:
@@ -232,14 +221,22 @@ class FindingsCollector:
         is_known = not (found.is_nothing or found.missing or is_silent)
         if is_known or self._options.is_table:
             return Findings()
-        there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
+        end = min(range_.end, range_.start + (MUCH if found.is_nothing else LITTLE))
+        there = sampled_paths(range_.document, range_.start, end, range_.open, self._options.encoding)
         rows, mark = self._options.row_names, "{" + self._options.punctuation_namespace + "}"
-        tags = set(sampled_elements(there))
+        tags = {path[-1] for path in there if len(path) > 1 and not path[-1].startswith("@")}
         return Findings(
             elements=few_names(map(local_tag, tags)) if found.is_nothing else frozenset(),
-            leaves=few_names(sampled_leaves(there, rows, mark)) if found.missing else frozenset(),
+            leaves=self._unread(found.missing, set(sampled_leaves(there, rows, mark))),
             stray=few_names(tag for tag in tags if tag.startswith(mark) and local_tag(tag) not in rows),
         )
+
+    def _unread(self, missing: NameSet, there: set[str]) -> NameSet:
+        """Chooses leaves that no attribute reads, if some are missing: those that are likely meant, then the first."""
+        path_of = dict(zip(self._options.schema.names, map(str, self._options.paths), strict=True))
+        others = there.difference(path_of.values()) if missing else set[str]()
+        meant = {leaf for name in missing if (leaf := likely_leaf(path_of[name], others)) is not None}
+        return few_names(meant) | frozenset(sorted(others - meant)[: max(NAMES_SHOWN - len(meant), 0)])
 
 
 def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:

@@ -117,6 +117,11 @@ def error_of(bad: DeadLetter) -> MalformedInput:
     )
 
 
+def with_cure(bad: DeadLetter) -> str:
+    """Why an item was set aside, and what to declare so that it is read, if that is known."""
+    return bad.reason if (more := _declaration(bad.reason, bad.raw)) is None else f"{bad.reason}; {more}"
+
+
 def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str | None:
     """Returns a hint how reading can continue; None for a document that has ended, and has a flaw of its own.
 

@@ -254,6 +254,8 @@ def test_the_good_messages_of_a_file_are_written_though_what_follows_is_no_xml(t
     assert (ended.returncode, b"Traceback" in ended.stderr) == (1, False)
     assert b"not well-formed" in ended.stderr
     assert ids(tmp_path) == [1]
+    ended = subprocess.run([*command[:-1], "A"], check=False, input=b"<r><a/></r>", capture_output=True, timeout=300)
+    assert (ended.returncode, b"message 1: neither a <A> nor a punctuation; there is <a>" in ended.stderr) == (1, True)
 
 
 def test_whatever_fails_while_it_is_written_ends_the_receiver_in_words(

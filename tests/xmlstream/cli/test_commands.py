@@ -187,6 +187,8 @@ def test_check_counts_what_a_rule_would_find_late(here: Command, tmp_path: Path)
         "CREATE TABLE feed (n INT) USING punctuated_xml OPTIONS (path '${FEED}', rowTag 't', punctuate 'order of n');"
         "SELECT n FROM feed"
     )
+    tables = (f"CREATE TABLE {t} (n INT) USING punctuated_xml OPTIONS (path '{feed}', rowTag 't');" for t in "ab")
+    (two := tmp_path / "two.sql").write_text(f"{''.join(tables)} SELECT * FROM a JOIN b USING (n)")
     of_file = ["check", feed, "--schema", "n INT", "--row-tag", "t"]
     of_query = ["check", query, "-D", f"FEED={feed}"]
     for arguments in ([*of_query], [*of_file, "--punctuate", "order of n"]):
@@ -203,6 +205,7 @@ def test_check_counts_what_a_rule_would_find_late(here: Command, tmp_path: Path)
     for arguments, what in (
         (["check", feed], "check needs the attributes of the tuples, and their tag"),
         ([*of_query, "--row-tag", "t"], "a query declares its streams itself"),
+        (["check", two, "--punctuate", "order of n"], "--punctuate is for one stream, and there are a, b"),
         ([*of_file[:-1], "u", "--punctuate", "order of n"], "no tuple in"),
     ):
         refused = here(*arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,6 @@ import xmlstream as xs
 from xmlstream.cli import progress
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner, waiting_note
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GOOD = "<t><a>1</a><b>2</b></t><punct:t><a>1</a></punct:t>"
+
+WIDE = f"<t><y>{''.join(f'<a{n:02}>{n}</a{n:02}>' for n in range(30))}</y><z><id>5</id></z><b>1</b></t>"
 
 
 def document(path: Path, items: str, *, ended: bool = True) -> Path:
@@ -207,12 +209,57 @@ def test_what_is_noticed_is_said_while_waiting_and_at_the_end_each_once(monkeypa
     assert out.getvalue().splitlines()[1:] == ["noticed in bid: no document"]
 
 
-def test_that_a_source_is_misread_is_said_at_once() -> None:
-    out = io.StringIO()
-    found = [Finding("bid", "broken promise", "no punctuation of it"), Finding("bid", "misread", "no value of id")]
-    with progress.noticed(Console(file=out, width=200), lambda: found):
-        deadline = time.monotonic() + 300
-        while not out.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert out.getvalue() == "noticed in bid: no value of id\n"
-    assert out.getvalue().splitlines()[1:] == ["noticed in bid: no punctuation of it"]
+@pytest.mark.parametrize(
+    ("items", "schema", "options", "what"),
+    [
+        (WIDE, "id INT, b INT", {}, "no tuple has a value of id, at the path id; .*; path.id 'z/id' would read one"),
+        (WIDE, "id INT NOT NULL", {"mode": "PERMISSIVE"}, None),
+        (
+            GOOD,
+            "a INT, b INT",
+            {"rowTag": "T", "schemes": "a"},
+            "no element is a T; there are a, b, t; rowTag t is meant?",
+        ),
+    ],
+)
+def test_that_a_source_is_misread_is_logged_before_its_result_and_can_be_mended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, items: str, schema: str, options: dict[str, str], what: str | None
+) -> None:
+    session, path = xs.open_session(engine="duckdb"), document(tmp_path / "in.xml", items, ended=False)
+    before: list[tuple[str, ...]] = []
+
+    def run(**more: str) -> tuple[xs.Summary, list[str]]:
+        caplog.clear()
+        query = xs.read(session, path, schema, name="s", **{"rowTag": "t", **options, **more})
+        logged = lambda _: before.append(tuple(caplog.messages))  # noqa: E731
+        done = query.run(tmp_path / f"out{len(more)}", keep_open=True, on_slice=logged)
+        return done, [line for line in caplog.messages if line.startswith("noticed")]
+
+    done, logged = run()
+    if what is not None:
+        assert len(logged) == 1
+        assert re.fullmatch(f"noticed in s: {re.escape(what).replace(re.escape('.*'), '.*')}", logged[0])
+        assert any(logged[0] in each for each in before)
+    else:
+        (finding,) = done.findings
+        assert finding.what.endswith(
+            "dead letters: id is null, but declared NOT NULL; write path.id 'z/id' in its OPTIONS"
+        )
+    done, logged = run(**({"rowTag": "t"} if "rowTag" in options else {"path.id": "z/id"}))
+    assert (logged, done.findings, done.tuples_out > 0) == ([], (), True)
+
+
+@pytest.mark.spark
+def test_rows_of_a_static_table_that_are_not_there_are_logged(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    document(tmp_path / "in.xml", GOOD)
+    tables = (
+        f"CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path '{tmp_path}/in.xml', rowTag 't');"
+        f"CREATE TABLE x (a INT, b INT) USING xml OPTIONS (path '{tmp_path}/in.xml', rowTag '{{}}');"
+    )
+    for tag, said in (("T", "no element is a T; there are a, b, r and 1 more; rowTag t is meant?"), ("t", None)):
+        caplog.clear()
+        done = xs.from_sql(spark, f"{tables.format(tag)} SELECT b FROM s JOIN x USING (a)").run(tmp_path / tag)
+        logged = [line for line in caplog.messages if line.startswith("noticed")]
+        assert (logged, done.tuples_out) == (([], 1) if said is None else ([f"noticed in x: {said}"], 0))

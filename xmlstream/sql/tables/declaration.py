@@ -115,7 +115,7 @@ class Declaration:
 
         about = [value for option, value in self.values.items() if places(option, what)]
         quotes = ("".join(each) for each in re.findall(r"\battribute (\w+)|'([^']+)'", what))
-        pairs = ((value, places(each, value.text)) for each in quotes for value in about or self.values.values())
+        pairs = ((value, places(each, value.text)) for each in quotes for value in (*about, *self.values.values()))
         whole = (about[-1], 0) if about else (self.text, self.at)
         text, at = next(((value, found.start()) for value, found in pairs if found), whole)
         return text.error(f"table {self.name}: {what}", at, hint)

@@ -289,6 +289,8 @@ def test_the_builder_refuses_such_a_condition_when_it_is_given(in_process: InPro
         ("schemes 'sid, nowhere'", "nowhere"),
         ("domains 'hour 0,,9'", "0,,"),
         ("path.z 'x'", "x"),
+        ("path.hour 'a[b'", "a[b"),
+        ("schemes 'sid, hour prefx'", "hour prefx"),
         ("dateformat 'yyyy'", "yyyy"),
     ],
 )
