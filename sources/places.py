@@ -5,6 +5,7 @@ In the URL of a source, which may carry options of the store, `%3F` is a questio
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -344,7 +345,7 @@ class ObjectPlace(Place):
         self.root = self._below = self._store.below(folder)
         # All keys that a glob can match begin with its letters before the first magic one.
         self._begin = re.split("[*?[]", self._pattern[0])[0] if self._pattern else ""
-        self._last, self._listed_all = "", -LIST_ALL
+        self._last, self._listed_all = "", -math.inf
         self.passed = set[str]()
         self.single = one or self._is_object()
 

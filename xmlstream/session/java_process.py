@@ -10,6 +10,7 @@ cluster are not included. The processes are listed on Linux only; elsewhere only
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -164,7 +165,7 @@ class MemoryGauge:
     def __init__(self, spark: Any) -> None:
         """Measures a session of Spark; any other has only this process."""
         self._spark = spark if hasattr(spark, "sparkContext") else None
-        self._looked, self._found = -EVERY_SECONDS, dict[str, int]()
+        self._looked, self._found = -math.inf, dict[str, int]()
 
     def bytes(self) -> dict[str, int]:
         """The memory by process, at most a second old."""
