@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import BUILT, FORGE, PACKAGES, PAGES, ROOT, prose, text
+from tests.documentation.pages import BUILT, FORGE, PACKAGES, PAGES, ROOT, prose, section, text
 from xmlstream.punct_ns.errors import DISTRIBUTION
 
 
@@ -41,7 +41,7 @@ def test_every_file_that_it_names_is_there(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted({*PAGES} - {*BUILT}))
 def test_what_a_user_reads_needs_no_checkout(page: str) -> None:
-    """Only the top of the README, which says how to install, is about one."""
+    """Only two places of the README are about one: the top, which says how to install, and what sets one up."""
     read = _without_installing(text(page)) if page == "README.md" else text(page)
     needs = r"(?:`|^\$ )make [a-z].*|python -m tests.*|`(?:tests|\.ci)[/.].*"
     assert re.findall(needs, read, re.MULTILINE) == []
@@ -58,8 +58,26 @@ def test_one_place_says_how_to_install() -> None:
     assert "Nothing is on PyPI yet" not in installing or DISTRIBUTION not in installing
 
 
+def test_the_readme_sets_a_checkout_up_by_two_commands() -> None:
+    before, _, _ = text("README.md").partition("\n## Where to read on\n")
+    assert CHECKOUT in before
+    said = section("README.md", CHECKOUT.strip("\n# "))
+    made = re.findall(r"^(\w+):.*## ", text("Makefile"), re.MULTILINE)
+    for target in ("demo", "test"):
+        assert target in made
+        (row,) = re.findall(rf"^\| `make {target}` \| (.+) \| (.+) \|$", said, re.MULTILINE)
+        assert all(row), "what it shows, and how long it takes"
+    assert re.search(r"`\.venv`.* GB", said), "how much room it takes"
+
+
+CHECKOUT = "\n## A checkout, in two commands\n"
+
+
 def _without_installing(readme: str) -> str:
-    return "".join(readme.partition("\n## ")[1:])
+    """The README without the two places that are about a checkout."""
+    read = "".join(readme.partition("\n## ")[1:])
+    before, _, after = read.partition(CHECKOUT)
+    return before + "".join(after.partition("\n## ")[1:])
 
 
 def _anchors(page: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""The weight of the house: modules, lines, methods, words, counted by one command, and limits that hold them down.
+"""The weight of the house: modules, lines, methods, words, counted by one command, and limits that hold some down.
 
 python -m tests.documentation.weight                  the figures
 python -m tests.documentation.weight --check          fails where a limit is passed (part of `make check`)
@@ -28,8 +28,6 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "modules": 388,
-    "lines": 85_980,
     "contracts": 16,
     "words of conversation": 8,
     "names that stand for two things": 27,
@@ -38,7 +36,10 @@ LIMITS = {
     "dicts of anything": 29,
     "accesses by string key": 25,
 }
-"""What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
+"""What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen.
+
+Modules and lines are printed alone: an issue has a budget of them, and a review asks what they are worth.
+"""
 
 LEAST_CODE = 105
 """Lines of code of a module, on average, at the least."""
