@@ -139,7 +139,11 @@ def installs(extra: str) -> str:
 @cache
 def left_to_spark() -> str:
     """The hint for what only Spark computes; where Spark is missing, with the command that installs it."""
-    return "leave out --engine duckdb" if find_spec("pyspark") else f"Spark computes it: {installs('spark')}"
+    return (
+        "leave out --engine duckdb: Spark computes it"
+        if find_spec("pyspark")
+        else f"Spark computes it: {installs('spark')}"
+    )
 
 
 class StateError(XmlStreamError):

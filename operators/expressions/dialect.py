@@ -191,7 +191,7 @@ def statement(run: list[Token], text: str) -> exp.Expr:
     """The tree of the one statement with these tokens; ParseError if they are no statement."""
     tree = StreamSql().parser().parse(run, text)[0]
     assert tree is not None
-    return tree.transform(_with_units, copy=False)
+    return tree.transform(_as_called, copy=False)
 
 
 @lru_cache(maxsize=512)
@@ -208,7 +208,7 @@ def parsed(text: str) -> exp.Expr | None:
     if not isinstance(found, exp.Select) or len(found.expressions) != 1:
         return None
     tree: exp.Expr = found.expressions[0]
-    return tree.pop().transform(_with_units, copy=False).transform(_of_attribute, copy=False)
+    return tree.pop().transform(_as_called, copy=False).transform(_of_attribute, copy=False)
 
 
 def expression(text: str) -> exp.Expr:
@@ -223,13 +223,22 @@ def expression(text: str) -> exp.Expr:
     return tree.copy()
 
 
-def _with_units(node: exp.Expr) -> exp.Expr:
-    """The node, with a unit of time in the place of an attribute read as a unit."""
+def _as_called(node: exp.Expr) -> exp.Expr:
+    """The node in one of the forms that Spark has for it: a unit of time is no attribute, IGNORE NULLS an argument."""
     match node:
+        case exp.IgnoreNulls(this=exp.Anonymous(expressions=[value]) as call) if call_name(call) in _OF_FIRST_AND_LAST:
+            call.set("expressions", [value, exp.true()])
+            return call
+        case exp.RespectNulls(this=exp.Anonymous() as call) if call_name(call) in _OF_FIRST_AND_LAST:
+            return call
         case exp.Anonymous(expressions=[exp.Column() as unit, _, _]) if str(node.this).lower() in _UNITS_FIRST:
             if len(unit.parts) == 1 and not unit.this.args.get("quoted") and unit.name.upper() in _UNITS:
                 node.set("expressions", [exp.var(unit.name.upper()), *node.expressions[1:]])
     return node
+
+
+_OF_FIRST_AND_LAST = ("first", "first_value", "last", "last_value", "any_value")
+"""Functions whose second argument says whether they pass nulls over."""
 
 
 def _of_attribute(node: exp.Expr) -> exp.Expr:

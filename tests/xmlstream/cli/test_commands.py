@@ -622,7 +622,7 @@ def test_explain_says_what_an_engine_refuses_as_run_does_before_anything_starts(
     for command in (["explain", "-"], ["run", "-", "-o", "out"]):
         result = here(*command, "--engine", "duckdb", stdin=query)
         assert result.returncode == 2
-        assert said(result) == [*refused, "  Hint: leave out --engine duckdb"]
+        assert said(result) == [*refused, "  Hint: leave out --engine duckdb: Spark computes it"]
         assert not result.stdout
     assert not Path("out").exists()
     fine = here("explain", "-", "--engine", "duckdb", stdin=REPORT.format("") + "SELECT ts FROM report")

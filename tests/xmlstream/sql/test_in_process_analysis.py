@@ -89,7 +89,7 @@ def test_a_condition_is_a_boolean() -> None:
 def test_what_is_not_proven_is_named() -> None:
     with pytest.raises(NotProven, match="the function soundex is not proven to be equal in DuckDB") as raised:
         ProvenAnalyst().columns(SCHEMA, ["soundex(channel)"])
-    assert raised.value.hint == "leave out --engine duckdb"
+    assert raised.value.hint == "leave out --engine duckdb: Spark computes it"
 
 
 @pytest.mark.parametrize("condition", ["channel || auction + 1 = 'a'", "a = b < c", "a | b & c > 0"])

@@ -23,12 +23,12 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.joining import (
-    NO_EQUALITY,
     How,
     JoinCondition,
     is_asof,
     joined,
     joined_asof,
+    no_equality,
     split_condition,
     with_unique_names,
 )
@@ -100,7 +100,7 @@ class From:
                 if found.equal:
                     break
             else:
-                raise self._text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
+                raise no_equality("a join", rest, "inner", at, self._text)
             whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]

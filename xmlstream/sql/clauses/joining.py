@@ -28,6 +28,7 @@ from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.joins.punctuation_graph import Equality
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, unique
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.clauses.plan_builder import copied, select_items
 from xmlstream.sql.clauses.relation import Item, Relation
@@ -37,9 +38,13 @@ from xmlstream.sql.spark.analysis import Analyst
 
 How = JoinKind | Literal["semi", "anti"]
 
-NO_EQUALITY = (
-    "write an equality between the two sides, such as a.id = b.id; to pair all tuples, give both sides a constant:"
-    " (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
+_NO_EQUALITY = (
+    "write an equality between the two sides, such as a.id = b.id; to pair all tuples of inputs that end, give both"
+    " sides a constant: (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
+)
+_ALTERNATIVES = (
+    "write each alternative of OR as a query, without the pairs of those before it: SELECT … ON a.id = b.id UNION ALL"
+    " SELECT … ON a.name = b.name AND (a.id = b.id) IS NOT TRUE"
 )
 
 
@@ -80,6 +85,15 @@ def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right
     return JoinCondition(tuple(equal), tuple(rest))
 
 
+def no_equality(kind: str, conditions: Sequence[exp.Expr], how: str, at: exp.Expr, text: QueryText) -> QueryError:
+    """The error for a join of this kind, none of whose conditions is an equality between its sides."""
+    parts = [one.unnest() for one in conditions]
+    either = [[*part.flatten()] for part in parts if isinstance(part, exp.Or)]
+    is_either = how == "inner" and any(all(one.find(exp.EQ) for one in alternatives) for alternatives in either)
+    hint = _ALTERNATIVES if is_either else _NO_EQUALITY
+    return text.error(f"{kind} without an equality between its sides is not supported", at, hint)
+
+
 def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
     """The condition as equalities of attributes of two inputs, and the rest of it, Spark SQL; None without one."""
     places = {name: i for i, schema in enumerate(inputs) for name in schema.names}
@@ -105,7 +119,7 @@ def joined(
         QueryError: There is no equality between the sides, or the types of its sides have no common type.
     """
     if not condition.equal:
-        raise text.error("a join without an equality between its sides is not supported", at, NO_EQUALITY)
+        raise no_equality("a join", condition.residual, how, at, text)
     nodes, keys, again = with_keys_of_both((left.node, right.node), condition.equal, analyst, text)
     on, schemas = keys, [node.schema for node in nodes]
     residual = _required([*condition.residual, *again], on, schemas, analyst)
@@ -202,7 +216,7 @@ def joined_asof(
     if match is None:
         raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
     if not condition.equal:
-        raise text.error("an ASOF JOIN without an equality between its sides is not supported", at, NO_EQUALITY)
+        raise no_equality("an ASOF JOIN", condition.residual, kind, at, text)
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = with_keys_of_both((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:

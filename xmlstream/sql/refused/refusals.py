@@ -88,8 +88,11 @@ _PARTS = {
     "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
     "within_group withingroup": ("WITHIN GROUP", "median(v) does without it, on Spark percentile(v, 0.5)"),
-    "ignorenulls": ("IGNORE NULLS", None),
-    "respectnulls": ("RESPECT NULLS", None),
+    "ignorenulls": (
+        "IGNORE NULLS",
+        "last_value and first_value take it: SELECT last_value(v) IGNORE NULLS OVER (ORDER BY ts)",
+    ),
+    "respectnulls": ("RESPECT NULLS", "leave it out"),
     "lambda": ("a function with a lambda (x -> …)", None),
     "collate": ("COLLATE", "leave it out: strings are compared by code point; to ignore case, compare lower(text)"),
     "jsonextract": ("the operator ->", "on Spark write get_json_object(text, '$.a')"),

@@ -220,6 +220,7 @@ _PLACES: tuple[Place, ...] = (
         f"to compare with a whole group, join the group: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid)"
         f" AS g USING (sid); for the last rows, {LAST_ROWS}",
     ),
+    (exp.Window, lambda node: isinstance(node.this, exp.IgnoreNulls), *refusal("ignorenulls")),
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *refusal("window")),
     (
         exp.Window,

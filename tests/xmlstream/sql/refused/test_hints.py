@@ -17,6 +17,7 @@ from xmlstream.operators.expressions.operations.spark_type import NotDefined, No
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.safety.verdicts import judged
 from xmlstream.sql.in_process_analysis import ProvenAnalyst
 from xmlstream.sql.refused import did_you_mean, refusals, supported
 from xmlstream.sql.script import read
@@ -256,3 +257,58 @@ def test_what_is_not_proven_is_named_and_placed_as_it_is_written(query: str, at:
     assert raised.value.what.startswith(what)
     assert is_refusal(raised.value)
     assert pointed_at(raised.value, query).lower().startswith(at.lower())
+
+
+EITHER = "a join without an equality between its sides is not supported"
+PAIRS = "SELECT s.name, u.ts AS until FROM s"
+CLOSING = TABLES.replace("rowTag 's'", "rowTag 's', schemes 'id; ts prefix'").replace(
+    "rowTag 'r'", "rowTag 'r', schemes 'id; ts prefix'"
+)
+
+
+@pytest.mark.parametrize(
+    "query", [f"{PAIRS} JOIN u ON s.id = u.id OR s.ts = u.ts", f"{PAIRS}, u WHERE s.id = u.id OR s.ts = u.ts"]
+)
+def test_a_join_on_alternatives_is_led_to_a_union_that_is_safe(query: str) -> None:
+    with pytest.raises(QueryError, match=EITHER) as raised:
+        read(CLOSING + query).sketch()
+    hint = raised.value.hint or ""
+    assert "a constant" not in hint
+    first, second = "s.id = u.id", "s.ts = u.ts"
+    written = hint.partition(": ")[2].replace("a.id = b.id", first).replace("a.name = b.name", second)
+    followed = read(CLOSING + written.replace("SELECT …", f"{PAIRS} JOIN u")).sketch()
+    assert judged(followed, follow=True).is_safe
+
+
+@pytest.mark.parametrize(
+    "query",
+    [f"{PAIRS} JOIN u ON s.id < u.id", f"{PAIRS} CROSS JOIN u", f"{PAIRS} LEFT JOIN u ON s.id = u.id OR s.ts = u.ts"],
+)
+def test_a_join_without_any_equality_is_led_to_a_constant_where_inputs_end(query: str) -> None:
+    with pytest.raises(QueryError, match=EITHER) as raised:
+        read(CLOSING + query).sketch()
+    hint = raised.value.hint or ""
+    assert "to pair all tuples of inputs that end" in hint
+    joined = hint.rpartition(": ")[2].replace("FROM a)", "FROM s)").replace("FROM b)", "FROM u)")
+    followed = read(f"{CLOSING} SELECT a.name, b.ts AS until FROM {joined}").sketch()
+    assert judged(followed, follow=False).is_safe
+    assert not judged(followed, follow=True).is_safe
+
+
+def test_the_last_header_is_found_by_the_hint_on_arrival() -> None:
+    query = "SELECT last_value(name) IGNORE NULLS OVER (ORDER BY arrival) AS v, a FROM s"
+    with pytest.raises(QueryError, match="arrival orders") as raised:
+        read(TABLES + query).sketch()
+    written = (
+        (raised.value.hint or "").rpartition(": ")[2].replace("(v, true)", "(name, true)").replace(" … ", " AS v, a ")
+    )
+    assert read(f"{TABLES} SELECT {written}").sketch().schema.names == ("v", "a")
+
+
+@pytest.mark.parametrize("name", ["first", "first_value", "last", "last_value", "any_value"])
+def test_ignore_nulls_is_the_argument_that_spark_has_for_it(name: str, spark: SparkSession) -> None:
+    written = f"{name}(a) IGNORE NULLS", f"{name}(a, true)"
+    plain = f"{name}(a) RESPECT NULLS", f"{name}(a)"
+    for one, other in (written, plain):
+        assert expression(one) == expression(other)
+        assert spark.sql(f"SELECT {one} AS b FROM VALUES (null), (1) AS t(a)")
