@@ -38,7 +38,7 @@ from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positi
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError, place
-from xmlstream.punct_ns.grammar import sentence
+from xmlstream.punct_ns.grammar import MEND, sentence
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
@@ -172,6 +172,5 @@ class Punctuate(Operator):
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint="correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
-            "properties, the query goes on by --change",
+            hint=f"{MEND}; with more slack, or other properties, the query goes on by --change",
         )

@@ -93,8 +93,8 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(session
         across.slice((numbers(6, 12), []))
     assert str(told.value).splitlines()[1:] == [
         "  punctuate by order of n, item at position 3",
-        "  Hint: correct the source, or let punctuate drop or divert such tuples; with more slack, or other "
-        "properties, the query goes on by change=True",
+        "  Hint: fix the source, or drop or divert such tuples with the option ungrammatical; with more slack, or "
+        "other properties, the query goes on by change=True",
     ]
 
 

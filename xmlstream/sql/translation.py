@@ -303,9 +303,9 @@ def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
 
 _ARRIVAL = "arrival"
 _FIRST_COME = (
-    "write ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival); for other functions ORDER BY an attribute, or number the"
-    " rows of an input that ends: last_value(v, true) OVER (ORDER BY n) … FROM (SELECT *, row_number() OVER (ORDER BY"
-    " arrival) AS n FROM s)"
+    "write ROW_NUMBER() OVER (PARTITION BY id ORDER BY arrival); for other functions ORDER BY an attribute, or number"
+    " the rows of an input that ends:"
+    " last_value(v, true) OVER (ORDER BY n) … FROM (SELECT *, row_number() OVER (ORDER BY arrival) AS n FROM s)"
 )
 
 

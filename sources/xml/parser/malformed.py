@@ -113,16 +113,17 @@ def error_of(bad: DeadLetter) -> MalformedInput:
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw),
+        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw, bad.within),
     )
 
 
 def with_cure(bad: DeadLetter) -> str:
     """Why an item was set aside, and what to declare so that it is read, if that is known."""
-    return bad.reason if (more := _declaration(bad.reason, bad.raw)) is None else f"{bad.reason}; {more}"
+    more = _declaration(bad.reason, bad.raw, bad.within) if bad.kind == "tuple" else None
+    return bad.reason if more is None else f"{bad.reason}; {more}"
 
 
-def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str | None:
+def mend(kind: str, reason: str, document: str, raw: str | None = None, within: str | None = None) -> str | None:
     """Returns a hint how reading can continue; None for a document that has ended, and has a flaw of its own.
 
     >>> mend("tuple", "temp: 'n/a' is not a valid DOUBLE", "in.xml")
@@ -131,12 +132,16 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
     "declare dateFormat 'dd.MM.yyyy'"
     >>> mend("tuple", "id is null, but declared NOT NULL", "in.xml", "<t><a><id>5</id></a></t>").rpartition(", or ")[2]
     "write path.id 'a/id' in its OPTIONS"
+    >>> mend("document", "Opening and ending tag mismatch: a line 1 and row", "in.xml")
+    'write </a> before </row>, or in its place'
     """
     if kind == "document":
         if reason.startswith("Premature end"):
             return _CUT_OFF if is_object_url(document) else _GROWING
-        return next((hint for flaw, hint in _FLAWS.items() if re.match(flaw, reason)), None)
-    return ", or ".join(_MENDS) if (more := _declaration(reason, raw)) is None else f"{', '.join(_MENDS)}, or {more}"
+        found = ((re.match(flaw, reason), hint) for flaw, hint in _FLAWS.items())
+        return next((flaw.expand(hint) for flaw, hint in found if flaw is not None), None)
+    more = _declaration(reason, raw, within) if kind == "tuple" else None
+    return ", or ".join(_MENDS) if more is None else f"{', '.join(_MENDS)}, or {more}"
 
 
 _FLAWS = {
@@ -144,21 +149,40 @@ _FLAWS = {
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
     "XML declaration allowed": "remove what stands before <?xml",
-    "Opening and ending tag": "fix the document; the option mode 'PERMISSIVE' diverts what cannot be read",
-    "the document has no root": "the file is empty, or has comments alone",
+    r"Opening and ending tag mismatch: (\S+) .*and (\S+)": r"write </\1> before </\2>, or in its place",
+    r"Namespace prefix (\S+) ": r"declare it in the start tag of the root: xmlns:\1='urn:\1'",
+    "Attribute .* redefined": "an element has an attribute once: remove one of the two",
+    "AttValue": "XML writes the value of an attribute in quotes: id='1'",
+    r"(PCDATA|CData section).*invalid Char|.*invalid xmlChar|xmlParseCharRef": "XML has no such character: remove it",
+    "(Double hyphen|Comment must not contain)": "a comment has no -- within it: write one hyphen",
+    "the encoding .* is not known|.* is not in the encoding": "the option encoding 'UTF-8' reads it in that encoding",
+    "the XML declaration is malformed": "write <?xml version='1.0'?>",
+    "the document has no root": "the file is empty, or has comments alone: leave it out of path, or write it",
     "the document does not begin": "the source reads XML alone",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
     " without",
 }
-"""Hints, by how the reasons of flaws begin."""
-
-_WORD = re.compile(r": '([^'\d]{1,20})' is not a valid [A-Z]")
-"""A short text without digits in the place of a value, which may mean null."""
+"""Hints, by how the reasons of flaws begin; a hint may repeat what stands in groups."""
 
 _ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
 
-_COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestamp)")
-"""A number with a decimal comma."""
+_DECLARED = {
+    r"(.+): -?\d{1,18} is beyond (?:TINY|SMALL)?INT": r"declare \1 BIGINT",
+    r"(.+): -?\d+ is beyond (?:TINY|SMALL|BIG)?INT": r"declare \1 DECIMAL(38, 0)",
+    r"(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT": r"declare \1 DOUBLE",
+    # Where no point stands beside the comma, a point elsewhere is one: 1.5 is not to become 15.
+    r"(.+): '[-+]?\d+,\d+' is not a valid (?!DATE|timestamp)": r"declare \1 STRING, and write"
+    r" CAST(replace(nullif(\1, ''), ',', '.') AS DECIMAL(18, 2)) in the query",
+    r"(.+): '[-+]?[\d.]+,\d+' is not a valid (?!DATE|timestamp)": r"declare \1 STRING, and write"
+    r" CAST(replace(replace(nullif(\1, ''), '.', ''), ',', '.') AS DECIMAL(18, 2)) in the query",
+    r"(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE": r"declare \1 TIMESTAMP",
+    r"(.+): '\d{10}' is not a valid timestamp": r"declare \1 BIGINT, and write timestamp_seconds(\1) in the query",
+    r"(.+): '\d{13}' is not a valid timestamp": r"declare \1 BIGINT, and write timestamp_millis(\1) in the query",
+    r"(.+): '(\w+)' is neither true nor false": r"declare \1 STRING, and write \1 = '\2' in the query",
+    # A short text without digits may mean null.
+    r".+: '([^'\d]{1,20})' is not a valid [A-Z]": r"declare nullValue '\1' if that means null",
+}
+"""What to declare for a text that is no value, by how reasons begin; the first entry counts."""
 
 _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a valid (DATE|timestamp)(?: \([^)]*\))?")
 """The reason for a text that does not have its option's format; it is handed on with `is not` and the format."""
@@ -166,10 +190,14 @@ _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a val
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 
+def _element(item: str) -> etree._Element | None:
+    """The element of a malformed item, as far as it can be read."""
+    return etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
+
+
 def _leaves(item: str) -> Iterator[str]:
     """The paths below an item's element that have a text."""
-    root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
-    if root is None:
+    if (root := _element(item)) is None:
         return
     for each in root.iter(etree.Element):
         path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
@@ -178,26 +206,36 @@ def _leaves(item: str) -> Iterator[str]:
             yield path
 
 
-def _declaration(reason: str, raw: str | None) -> str | None:
+def _for_each(column: str, raw: str, within: str) -> str:
+    """What to declare for a leaf that occurs more than once in an item: which is meant, or an array of all."""
+    root, name = _element(within + raw), column.rpartition(".")[2]
+    found = [] if root is None else [str(each.tag) for each in root.iter(f"{{*}}{name}")]
+    if len(set(found)) > 1:
+        chosen = [f"path.{column} '{tag if tag.startswith('{') else '{}' + tag}'" for tag in dict.fromkeys(found)]
+        return f"write {' or '.join(chosen)} in its OPTIONS"
+    return f"declare {name} as an array of its type, as in ARRAY<STRING>"
+
+
+def _declaration(reason: str, raw: str | None, within: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
+    if twice := re.match(r"(\S+) occurs twice", reason):
+        return _for_each(twice[1], raw or "", within or "")
     if absent := _ABSENT.search(reason):
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
-    if comma := _COMMA.search(reason):
-        text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"
-        return f"declare {comma[1]} STRING, and write CAST({text} AS DECIMAL(18, 2)) in the query"
-    if number := re.search(r"^(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT", reason):
-        return f"declare {number[1]} DOUBLE"
-    if moment := re.search(r"^(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE", reason):
-        return f"declare {moment[1]} TIMESTAMP"
-    if word := _WORD.search(reason):
-        return f"declare nullValue '{word[1]}' if that means null"
+    found = ((re.match(text, reason), declared) for text, declared in _DECLARED.items())
+    if (known := next((text.expand(declared) for text, declared in found if text is not None), None)) is not None:
+        return known
+    if digits := re.match(r"(.+): -?\d*\.(\d{1,37}) has more than \d+ digits after the point", reason):
+        return f"declare {digits[1]} DECIMAL(38, {len(digits[2])})"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
         option = "dateFormat" if time[2] == "DATE" else "timestampFormat"
         written = [f'"{each}"' if "'" in each else f"'{each}'" for each in patterns]
         cut = ", which cuts them off" if time[2] is None else ""
         return f"declare {option} {' or '.join(written)}{cut}"
+    if text := re.match(r"(\S+): '[^']*' is not a valid [A-Z]", reason):
+        return f"declare {text[1]} STRING, and compute the value in the query"
     return None
 
 
