@@ -280,8 +280,7 @@ def test_what_is_called_bounded_stays_flat_and_what_is_not_grows(
     for _ in range(OVER_ENDLESS):
         case = drawn(name, random)
         verdict, held = held_by(case)
-        half = LONG // 2
-        growing = {name for name, counts in held.items() if max(counts[half:]) > max(counts[:half]) + 2}
+            growing = {name for name, counts in held.items() if max(counts[half:]) > max(counts[:half]) + 2}
         if verdict.is_safe and verdict.is_enabled:
             said["flat"] += 1
             assert not growing, f"{case} is said to be bounded: {held}"
