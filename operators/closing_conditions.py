@@ -179,13 +179,20 @@ class StateModel:
 
     @property
     def most(self) -> int | None:
-        """The largest possible number of rows, if `per` has finitely many values; None if that is unknown."""
-        if self.per is None:
+        """The largest possible number of values of `per`; None if that is unknown."""
+        return None if self.per is None else size_of(self.per)
+
+
+def size_of(attributes: Schema) -> int | None:
+    """The largest possible number of rows that differ in these attributes; None if it has no limit, or is unknown.
+
+    >>> size_of(Schema.parse("sid INT, up BOOLEAN NOT NULL", domains="sid 1..9")), size_of(Schema.parse("sid INT"))
+    (20, None)
+    """
+    most = 1
+    for domain in (attribute.domain for attribute in attributes):
+        bounded = isinstance(domain.sql, BooleanType) or None not in (domain.low, domain.high)
+        if not bounded or (size := domain.size) is None:
             return None
-        most = 1
-        for domain in (attribute.domain for attribute in self.per):
-            bounded = isinstance(domain.sql, BooleanType) or None not in (domain.low, domain.high)
-            if not bounded or (size := domain.size) is None:
-                return None
-            most *= size + domain.nullable
-        return most
+        most *= size + domain.nullable
+    return most

@@ -11,9 +11,11 @@ Example:    RowWindow((Over(last2, "sum(v)", first=1),), (SortKey("ts"),), ("sid
 Step:       without keys, the new tuples; with keys, –
 Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t}; init(A, K, P) is, in each group, the largest prefix of the order
             of K that P covers. So `(sid, ts prefix)` closes the rows of each sid by themselves.
-Keep:       the tuples that have not gone out; and of each open group the last rows that the functions look back at.
+Keep:       the tuples that have not gone out; of each open group the last rows that the functions look back at. If
+            all functions see a distance d back, {t | t + d is not in init(A, K, P)}, whatever the group.
 Propagate:  the new part of init(A, K, P); without keys, all punctuations.
-Safe when:  the schemes cover ever longer prefixes of the order in each group; n rows of each open group are kept.
+Safe when:  the schemes cover ever longer prefixes of the order in each group; n rows of each open group are kept, so
+            that groups must close or be a list, unless all functions see a distance back.
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
 
 SQL leaves the order of tuples with equal keys open. Here the remaining attributes decide, ascending, null first, as in
@@ -25,28 +27,44 @@ to it, however many there were.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.closing_conditions import ALWAYS, Condition
+from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
 from xmlstream.operators.expressions.aggregates import NUMBER, Over
+from xmlstream.operators.expressions.dialect import call_name, expression
+from xmlstream.operators.expressions.duration import lengthening
+from xmlstream.operators.expressions.operations.part import NotProven, divided, interval
+from xmlstream.operators.expressions.type_rules import numeric_literal
 from xmlstream.operators.ordered_rows import Begun, OrderedRows
-from xmlstream.operators.required_punctuations import Held, Way, on
+from xmlstream.operators.required_punctuations import Held, Row, Way, on
 from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
 from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions, semi_join
-from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.image import neighbours
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
+from xmlstream.punct_ns.pattern import Constant, Pattern, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import POSITION, own, quoted
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from xmlstream.operators.frames.frame import Frame
+    from xmlstream.operators.frames.frame import Engine, Frame
 
 
 _UP_TO = own("up_to")
@@ -86,6 +104,14 @@ class RowWindow(OrderedRows):
         """The distances before the group's last key within which rows are kept, each once, as Spark SQL."""
         return list(dict.fromkeys(over.distance for over in self.functions if over.distance is not None))
 
+    def _widths(self, given: Schema) -> list[Width]:
+        """The distances, if rows are kept for these alone and each has a known length; otherwise none."""
+        if not self.own_keys or any(over.distance is None for over in self.functions):
+            return []
+        domain = given.attribute(self.own_keys[0].attribute).domain
+        found = [width for distance in self.distances if (width := _width(distance, domain)) is not None]
+        return found if len(found) == len(self.distances) else []
+
     @property
     def _so_far(self) -> list[str]:
         """The columns that are kept with a row for functions of all rows so far, and for ranks."""
@@ -106,9 +132,25 @@ class RowWindow(OrderedRows):
         if distances := self.distances:
             what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
         kept = self.rows_of(inputs[0], what, self._last_rows, blocks=False)
+        if widths := self._widths(inputs[0]):
+            kept = self._rows_within(inputs[0], what, widths)
         if self.keys:
             return self.tuples_of(inputs[0]) | StateSchema({"rows": kept})
         return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
+
+    def _rows_within(self, given: Schema, what: str, widths: Sequence[Width]) -> LogSchema:
+        """The log of the rows that later ones of any group may see: the order closes them, no group need be closed."""
+        key, domain = self.own_keys[0], given.attribute(self.own_keys[0].attribute).domain
+
+        def awaits(row: Row, _: Held) -> list[Way]:
+            of_group = {name: Constant(row[name]) for name in self.groups}
+            at = row[key.attribute]
+            ends = [] if at is None else [_moved(at, width, domain, None, back=False) for width in widths]
+            seen = ValueSet.of_intervals(domain, [(domain.bottom, max(ends, default=domain.bottom))])
+            return [tuple((0, Punctuation.of(given, {**of_group, key.attribute: part})) for part in patterns(seen))]
+
+        within = StateModel(what, 0, self.enabled_by(given))
+        return LogSchema(given.only(self.over), (within,), "last tuples", self.over, blocks=False, awaits=awaits)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
@@ -129,10 +171,25 @@ class RowWindow(OrderedRows):
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         if self.keys:
             state.log("tuples").settle()
-        state.log("rows").settle()
-        state.log("rows").purge(state.scratch(Begun).groups)
+        if self._widths(state.inputs[0]):
+            if unreached := self._unreached(state):
+                state.log("rows").take(unreached)
+            state.log("rows").settle()
+        else:
+            state.log("rows").settle()
+            state.log("rows").purge(state.scratch(Begun).groups)
         if not self.keys:
             forget_completed(state.scratch(Begun).groups, self.groups, state)
+
+    def _unreached(self, state: OperatorState) -> list[Punctuation]:
+        """The rows of groups whose order is now closed so far that no later row sees them."""
+        given, begun, place = state.inputs[0], state.scratch(Begun), len(self.groups)
+        over, widths, found = given.only(self.over), self._widths(given), list[Punctuation]()
+        for p in begun.prefixes:
+            behind = _before(p.patterns[place], over[place].domain, widths, state.engine)
+            group = {i: p.patterns[i] for i in range(place)}
+            found += (Punctuation.at(over, {**group, place: pattern}) for pattern in patterns(behind))
+        return found
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         if self.keys:
@@ -242,3 +299,63 @@ class RowWindow(OrderedRows):
     def _growing(self) -> Sequence[tuple[int, Over]]:
         """The functions over all rows so far, ranks left out, each with its place in the list."""
         return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]
+
+
+Width: TypeAlias = int | float | Decimal | tuple[int, int]
+"""The length of a distance between values of a key: a number; of moments, calendar days and microseconds."""
+
+
+@lru_cache(maxsize=64)
+def _width(distance: str, domain: Domain) -> Width | None:
+    """A constant distance between values of a key; None if it is computed, or its length is not fixed, as of months.
+
+    >>> _width("INTERVAL 90 MINUTES", Domain("TIMESTAMP")), _width("INTERVAL 2 DAYS", Domain("DATE"))
+    ((0, 5400000000), 2)
+    >>> _width("2.5", Domain("DECIMAL(9,2)")), _width("a + 1", Domain("INT"))
+    (Decimal('2.5'), None)
+    """
+    tree = expression(distance).unnest()
+    if isinstance(tree, exp.Interval) or call_name(tree) == "make_dt_interval":
+        try:
+            days, microseconds = divided(interval(tree))
+        except NotProven:
+            return None
+        return days if isinstance(domain.sql, DateType) else (days, microseconds)
+    if (number := numeric_literal(tree)) is None or number.value < 0 or isinstance(domain.sql, TimestampType):
+        return None
+    return number.value if isinstance(domain.sql, DecimalType | FloatType) else math.ceil(number.value)
+
+
+def _before(closed: Pattern, domain: Domain, widths: Sequence[Width], engine: Engine) -> ValueSet:
+    """The values of a key that lie farther back than all widths from each value behind a closed prefix of its order."""
+    prefix = values(closed, domain)
+    high = max((end for _, end in prefix.intervals()), default=domain.bottom)
+    if domain.bottom < high < domain.top:
+        _, first = neighbours(high, domain)
+        high = min(_moved(first, width, domain, engine) for width in widths)
+    return ValueSet.of_intervals(domain, [(domain.bottom, high)], null=domain.nullable)
+
+
+def _moved(value: Any, width: Width, domain: Domain, engine: Engine | None, *, back: bool = True) -> Cut:
+    """The cut below a value that is this much less than another one, or slightly less; or above one that is greater.
+
+    >>> _moved(9, 5, Domain("INT"), None), _moved(9, 5, Domain("INT"), None, back=False)
+    (4, 15)
+    """
+    sign = -1 if back else 1
+    try:
+        if isinstance(width, tuple):
+            days, microseconds = width
+            # Days of a time zone may be longer than 24 hours, and then a frame begins earlier.
+            longer = lengthening(days, engine) if days and engine is not None else 0
+            moved = value + sign * timedelta(days=days, microseconds=microseconds + longer)
+        elif isinstance(domain.sql, DateType):
+            moved = value + sign * timedelta(days=int(width))
+        elif isinstance(domain.sql, FloatType):
+            rounding = (abs(value) + float(width)) * 2.0 ** (4 - domain.sql.significand)
+            moved = value + sign * (float(width) + rounding)
+        else:
+            moved = value + sign * width
+        return min(max(domain.cut(moved, after=not back), domain.bottom), domain.top)
+    except (OverflowError, ValueError):
+        return domain.bottom if back else domain.top

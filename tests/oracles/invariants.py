@@ -162,12 +162,14 @@ def looking_back(
     back: int,
     universe: Sequence[Tuple],
     ahead: int = 0,
+    sees: Callable[[Tuple, Tuple], bool] | None = None,
 ) -> Invariants:
     """A tuple is out once those of its group are covered that are sorted before it or beside it.
 
     And, where it looks ahead, once this is true of so many behind it, or of the whole group; so long no tuple that
     stands where it does is closed. `answer` is what stands behind a tuple at a place of its group, in order. Kept are
-    the others, and of each group that is not closed so many of the last of which this is true.
+    the others, and of each group that is not closed so many of the last of which this is true; or, if `sees` is given,
+    those that a tuple may see that can still come.
     """
     still_open = remembered(lambda ts, ps: [t for t in universe if not oracle.set_match(t, ps[0])])
 
@@ -199,9 +201,13 @@ def looking_back(
 
     def kept(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
         waiting = [t for t in ts[0] if not begun(t, ts, ps)]
+        if sees is not None:
+            left = still_open(ts, ps)
+            out = [t for t in ts[0] if begun(t, ts, ps)]
+            return [*waiting, *(t for t in out if any(oracle.same_tuple(key(t), key(u)) and sees(u, t) for u in left))]
         not_closed = [key(u) for u in still_open(ts, ps)]
-        out = groups([t for t in ts[0] if begun(t, ts, ps) and oracle.is_in(key(t), not_closed)])
-        return [*waiting, *(t for group in out for t in group[-back:])]
+        last = groups([t for t in ts[0] if begun(t, ts, ps) and oracle.is_in(key(t), not_closed)])
+        return [*waiting, *(t for group in last for t in group[-back:])]
 
     return Invariants(
         cpass=passed,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from tests.oracles import invariants, oracle
@@ -117,6 +119,43 @@ def looking_ahead_in_groups(space: SmallSchema) -> Case:
         lambda t: t[1:], [oracle.Key(0, descending=True, nulls_first=False)], answer, 3, space.surroundings, 2
     )
     return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True)
+
+
+DISTANCES: dict[str, tuple[str, Any]] = {
+    "INT": ("1", 1),
+    "BIGINT": ("2", 2),
+    "DECIMAL(2,1)": ("0.1", Decimal("0.1")),
+    "DOUBLE": ("0.75", 0.75),
+    "DATE": ("INTERVAL '1' DAY", timedelta(days=1)),
+    "TIMESTAMP": ("INTERVAL '1' MICROSECOND", timedelta(microseconds=1)),
+}
+"""The distance of a frame, by the type of its key, in Spark SQL and in Python."""
+
+
+def within(space: SmallSchema) -> Case:
+    """How many have a first value, of the rows of a group by all but the last attribute, a distance back by that."""
+    first, *_ = space.schema.names
+    last, place = space.schema.names[-1], len(space.schema) - 1
+    text, distance = DISTANCES[space.schema[-1].domain.type]
+    functions = (
+        Over(_named("some", "BIGINT"), f"count(`{first}`)", distance=text),
+        Over(_named("all", "BIGINT"), "count(*)", distance=text),
+    )
+
+    def sees(t: Tuple, u: Tuple) -> bool:
+        at, other = t[place], u[place]
+        if at is None or other is None:
+            return at is other
+        return bool(at - distance <= other <= at)
+
+    def answer(ts: list[Tuple], i: int) -> Tuple:
+        seen = [u for u in ts if sees(ts[i], u)]
+        return sum(u[0] is not None for u in seen), len(seen)
+
+    operator = RowWindow(functions, (SortKey(last),), ("stream", *space.schema.names[:-1]))
+    key = oracle.Key(place)
+    specified = invariants.looking_back(lambda t: t[:place], [key], answer, 0, space.surroundings, sees=sees)
+    return Case(operator, one(space), specified, [(*t, 0, 0) for t in space.universe])
 
 
 ROWS: dict[str, Callable[[SmallSchema], Case]] = {

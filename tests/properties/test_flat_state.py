@@ -6,15 +6,23 @@ by lists, up to a key, or slices later. Each input has its own way. Keys are wor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from datetime import date
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import product
 from random import Random
+from typing import Any
 
 import pytest
 
 import xmlstream.testing as xt
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.punct_ns.pattern import Constant, Pattern, Range
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.safety.verdicts import QueryVerdict, judged
 
 QUERIES = {
     "group_by": "SELECT k, max(v) AS most FROM s GROUP BY k",
@@ -122,3 +130,161 @@ def test_what_is_held_does_not_grow_with_the_closed_keys(name: str, draw: int, m
                 case.restart()
     what = types, [way.__name__ for way in ways], held
     assert max(held[SLICES // 2 :]) < max(held[: SLICES // 2]) + PER_SLICE, what
+
+
+IN_TIME = {
+    **{name: query for name, query in QUERIES.items() if "three" not in name},
+    "last of each": "SELECT k, t, v FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY t DESC) = 1",
+    "first in time": "SELECT k, t, v FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY t) = 1",
+    "first three in time": "SELECT k, t FROM (SELECT k, t, rank() OVER (PARTITION BY k ORDER BY t) AS n FROM s) WHERE n < 4",
+    "dense ranks in time": "SELECT t, v FROM s QUALIFY dense_rank() OVER (ORDER BY t) <= 2",
+    "ranks of values": "SELECT t, v FROM s QUALIFY rank() OVER (ORDER BY v) <= 2",
+    "limit": "SELECT k, t, v FROM s ORDER BY t, v LIMIT 3",
+    "limit, of values": "SELECT k, t, v FROM s ORDER BY v DESC LIMIT 3",
+    "sort": "SELECT k, t, v FROM s ORDER BY t, k",
+    "numbered": "SELECT k, t, row_number() OVER (PARTITION BY k ORDER BY t) AS n FROM s",
+    "numbered, of all": "SELECT k, t, row_number() OVER (ORDER BY t, k) AS n FROM s",
+    "numbered by two": "SELECT k, t, row_number() OVER (PARTITION BY k, v ORDER BY t) AS n FROM s",
+    "so far": "SELECT k, t, sum(v) OVER (PARTITION BY k ORDER BY t) AS total, rank() OVER (PARTITION BY k ORDER BY t) AS n FROM s",
+    "the last rows": "SELECT k, t, max(v) OVER (PARTITION BY k ORDER BY t ROWS 2 PRECEDING) AS most FROM s",
+    "lag, of all": "SELECT k, t, lag(v) OVER (ORDER BY t) AS before FROM s",
+    "within": "SELECT k, t, sum(v) OVER (PARTITION BY k ORDER BY t RANGE BETWEEN {w} PRECEDING AND CURRENT ROW) AS near FROM s",
+    "within, of all": "SELECT k, t, count(v) OVER (ORDER BY t RANGE BETWEEN {w} PRECEDING AND CURRENT ROW) AS near FROM s",
+    "within, and lag": (
+        "SELECT k, t, lag(v) OVER (PARTITION BY k ORDER BY t) AS before,"
+        " sum(v) OVER (PARTITION BY k ORDER BY t RANGE BETWEEN {w} PRECEDING AND CURRENT ROW) AS near FROM s"
+    ),
+    "lead": "SELECT k, t, lead(v) OVER (PARTITION BY k ORDER BY t) AS next FROM s",
+    "lead, of all": "SELECT k, t, lead(v) OVER (ORDER BY t) AS next FROM s",
+    "the next rows": "SELECT k, t, max(v) OVER (PARTITION BY k ORDER BY t ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS most FROM s",
+    "as of": "SELECT s.k, s.t, v, w FROM s ASOF JOIN r MATCH_CONDITION (s.t >= r.t) ON s.k = r.k",
+    "as of, left": "SELECT s.k, s.t, v, w FROM s LEFT ASOF JOIN r MATCH_CONDITION (s.t > r.t) ON s.k = r.k",
+    "as of, lately": "SELECT s.k, s.t, v, w FROM s ASOF JOIN r MATCH_CONDITION (s.t >= r.t) ON s.k = r.k AND r.t >= s.t - {w}",
+    "in time and key": "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k AND r.t BETWEEN s.t AND s.t + {w}",
+    "in time": "SELECT s.k, v, w FROM s JOIN r ON s.t = r.t",
+    "grouped by time": "SELECT t, count(*) AS n FROM s GROUP BY t",
+    "grouped by both": "SELECT k, t, count(*) AS n FROM s GROUP BY k, t",
+    "of the next to it": "SELECT k, max(n) AS most FROM (SELECT k, t, row_number() OVER (PARTITION BY k ORDER BY t) AS n FROM s) GROUP BY k",
+    "distinct of all": "SELECT DISTINCT k, t, v FROM s",
+    "sessions": "SELECT k, count(*) AS n FROM s GROUP BY k, session_window(t, '{w_text}')",
+    "windows": "SELECT window.start AS since, count(*) AS n FROM s GROUP BY window(t, '20 seconds')",
+    "windows of each": "SELECT k, window.start AS since, count(*) AS n FROM s GROUP BY k, window(t, '20 seconds')",
+}
+"""Queries whose verdict is held against many slices of values that are always new."""
+
+KEYS: dict[str, Callable[[int], Any]] = {
+    "INT": lambda n: 2 * n,
+    "BIGINT": lambda n: 2 * n,
+    "STRING": lambda n: f"u{n:05}",
+    "DATE": lambda n: date.fromordinal(730_000 + 2 * n),
+    "DECIMAL(10,2)": lambda n: Decimal(n) / 4 + Decimal("0.01"),
+    "DOUBLE": lambda n: n + 0.5,
+    "TIMESTAMP": lambda n: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=2 * n),
+}
+MOMENTS: dict[str, tuple[Callable[[int], Any], str]] = {
+    "INT": (lambda n: n, "5"),
+    "BIGINT": (lambda n: n, "5"),
+    "DATE": (lambda n: date.fromordinal(730_000 + n), "INTERVAL 5 DAY"),
+    "DECIMAL(10,2)": (lambda n: Decimal(n), "5"),
+    "DOUBLE": (float, "5"),
+    "TIMESTAMP": (lambda n: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=n), "INTERVAL 5 SECOND"),
+}
+SCHEMES = ["", "t prefix", "k", "t prefix; k", "k, t prefix", "k, t", "t", "v", "t prefix, v"]
+"""What sources promise; each is drawn for itself."""
+
+LONG = 14
+"""The slices of a run in which what is kept must grow or stay flat."""
+
+
+@dataclass(frozen=True)
+class Endless:
+    """A query over sources whose values are always new, what they promise, and the types of `k` and `t`."""
+
+    name: str
+    schemes: tuple[str, str]
+    types: tuple[str, str]
+    listed: bool
+
+    @property
+    def sql(self) -> str:
+        key, moment = self.types
+        limits = "u00000, u00001, u00002" if key == "STRING" else "0, 2, 4"
+        domains = f", domains 'k {{{limits}}}'" if self.listed else ""
+        tables = (
+            f"CREATE TABLE {name} (k {key} NOT NULL, t {moment} NOT NULL, {value} INT NOT NULL) USING punctuated_xml"
+            f" OPTIONS (path 'none.xml', rowTag 'r', schemes '{schemes.replace('v', value)}'{domains});\n"
+            for name, value, schemes in zip("sr", "vw", self.schemes, strict=True)
+        )
+        width = MOMENTS[moment][1]
+        return "".join(tables) + IN_TIME[self.name].format(w=width, w_text=width.removeprefix("INTERVAL ").lower())
+
+    def slice(self, i: int, schemes: str, schema: Schema) -> list[Any]:
+        """The tuples of a slice, of new keys in later time, and what closes them by each scheme."""
+        key, moment = KEYS[self.types[0]], MOMENTS[self.types[1]][0]
+        numbers = range(3) if self.listed else range(3 * i, 3 * (i + 1))
+        tuples = [(key(n), moment(10 * i + 2 * j), 10 * i + 2 * (n % 3) + j) for n in numbers for j in range(2)]
+        seen = range(3) if self.listed else range(3 * (i + 1))
+        closed: list[Punctuation] = []
+        for scheme in schemes.split("; ") if schemes else ():
+            given: dict[str, list[Pattern]] = {}
+            for term in scheme.split(", "):
+                name, _, prefix = term.partition(" ")
+                domain = schema[name if name != "v" else 2].domain
+                if prefix:
+                    given[schema[1].name] = [Range(None, moment(10 * i + 9), high_closed=True)]
+                elif name == "k":
+                    # A list of keys never ends; all others are over with their slice, or close it in ever more parts.
+                    over = () if self.listed and "," not in scheme else (*seen,) if "prefix" in scheme else (*numbers,)
+                    given["k"] = [Constant(domain.normal(key(n))) for n in over]
+                elif name == "t":
+                    given["t"] = [Constant(domain.normal(moment(10 * i + j))) for j in range(10)]
+                else:
+                    given[schema[2].name] = [Constant(n) for n in range(10 * i, 10 * (i + 1))]
+            closed += (Punctuation.of(schema, dict(zip(given, each, strict=True))) for each in product(*given.values()))
+        return [*tuples, *closed]
+
+
+def held_by(case: Endless) -> tuple[QueryVerdict, dict[str, list[int]]]:
+    """The verdict on the query, and what each of its operators holds after each slice."""
+    held: dict[str, list[int]] = {}
+    with xt.case(case.sql, allow_unsafe=True) as run:
+        verdict = judged(run.root, follow=True)
+        for i in range(LONG):
+            given = {
+                name: case.slice(i, dict(zip("sr", case.schemes, strict=True))[name], run.schema_of(name))
+                for name in run.streams
+            }
+            for one in run.slice(given).report["operators"]:
+                if one["name"] not in given:
+                    held.setdefault(one["name"], []).append(one["kept"] + one["punctuations_held"])
+    return verdict, held
+
+
+def drawn(name: str, random: Random) -> Endless:
+    moments = ["TIMESTAMP"] if "window" in name or "session" in name else [*MOMENTS]
+    key = random.choice([*KEYS])
+    listed = key in ("INT", "BIGINT", "STRING") and random.random() < 0.3
+    schemes = random.choice(SCHEMES), random.choice(SCHEMES)
+    return Endless(name, schemes if random.random() < 0.6 else schemes[:1] * 2, (key, random.choice(moments)), listed)
+
+
+OVER_ENDLESS = 2000 // len(IN_TIME) if AT_NIGHT else 4
+
+
+@pytest.mark.parametrize("name", IN_TIME)
+def test_what_is_called_bounded_stays_flat_and_what_is_not_grows(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xmlstream.operators.state.completion.EXACT_PUNCTUATIONS", 8)  # kept of what completes nothing
+    random, said = Random(f"{SEED} {name}"), Counter[str]()
+    for _ in range(OVER_ENDLESS):
+        case = drawn(name, random)
+        verdict, held = held_by(case)
+            growing = {name for name, counts in held.items() if max(counts[half:]) > max(counts[:half]) + 2}
+        if verdict.is_safe and verdict.is_enabled:
+            said["flat"] += 1
+            assert not growing, f"{case} is said to be bounded: {held}"
+        elif not verdict.is_safe:
+            said["growing"] += 1
+            assert growing, f"{case} is said to grow: {held}"
+    print(name, dict(said))

@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.properties.range_cases import OF_TYPES, RANGES, RELATIONS, SPACES, Kind, comparing, ranging
 from tests.properties.test_contract import FEW, Run, run, states
-from tests.samples.strategies import SmallSchema, sliced_streams
+from tests.properties.row_window_cases import within
+from tests.samples.strategies import SMALL, SmallSchema, sliced_streams
 from xmlstream.operators.joins.join_sides import JoinKind
+from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.session.engines import is_in_process
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -68,5 +71,30 @@ def test_a_join_compares_values_of_all_types(session: Session, types: tuple[str,
     def holds(kind: Kind, relation: str, example: Run) -> None:
         # Of a value that is computed, for its comparison with one of another type, any value counts as possible.
         run(session, comparing(kind, relation), example, count_kept=len(set(types)) == 1)
+
+    holds()
+
+
+NUMBERED = [small for small in SMALL if small.domain.type in ("INT", "BIGINT", "TIMESTAMP")]
+OF_SPARK = [small for small in SMALL if small.domain.type in ("DATE", "DECIMAL(2,1)", "DOUBLE")]
+
+
+@pytest.mark.parametrize("last", range(len(NUMBERED) + AT_NIGHT * len(OF_SPARK)))
+def test_a_frame_of_a_distance_keeps_what_a_later_row_may_see(session: Session, last: int) -> None:
+    if last >= len(NUMBERED) and is_in_process(session):
+        pytest.skip("these are refused in process")
+    turn, small = count(), [*NUMBERED, *OF_SPARK][last]
+    spaces = [
+        SmallSchema(
+            Schema(tuple(Attribute(name, each.domain) for name, each in zip("ab", smalls, strict=False))), smalls
+        )
+        for smalls in [(small,), *((other, small) for other in SMALL if other.domain.type in ("INT", "STRING"))]
+    ]
+
+    @settings(FEW)
+    @given(ranges(40 if AT_NIGHT else 12, spaces))
+    def holds(example: Run) -> None:
+        with states(turn) as is_large:
+            run(session, within, example.shorter(is_large), count_kept=not is_large)
 
     holds()

@@ -14,6 +14,8 @@ from itertools import islice, product
 from typing import Protocol, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.closing_conditions import size_of
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.difference import Difference
 from xmlstream.operators.expressions.dialect import conjoined, expression, render
@@ -31,7 +33,7 @@ from xmlstream.operators.window import Window
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.punct_ns.numeric_type import IntegerType
-from xmlstream.punct_ns.schema import END, START, Attribute, written_name
+from xmlstream.punct_ns.schema import END, START, Attribute, Schema, written_name
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TemporalType, TimestampType
@@ -89,6 +91,9 @@ HOUR = 3_600_000_000
 TRIED = 50
 """Most changes of each kind to try."""
 
+MOST_LISTED = 2
+"""Most attributes of a key whose values are proposed to be listed."""
+
 
 class Change(Protocol):
     """A change to a query; its text is the advice to the user."""
@@ -122,31 +127,60 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A finite domain of an attribute that a source's punctuations name beside others; `whole` for whole numbers."""
+    """Finite domains of attributes of which every value is kept, or that a source's punctuations name beside others.
 
-    source: str
-    attribute: str
-    whole: bool
+    `attributes` are pairs of a source's name and an attribute, all of strings or of integers.
+    """
+
+    attributes: tuple[tuple[str, Attribute], ...]
 
     def __str__(self) -> str:
-        name = written_name(self.attribute)
-        bounds = f"; or, if it is NOT NULL, bound it: domains '{name} 0..99'" if self.whole else ""
+        (_, first), *others = self.attributes
+        lists: dict[str, list[str]] = {}
+        for source, attribute in self.attributes:
+            lists.setdefault(source, []).append(f"{written_name(attribute.name)} {{…}}")
+        domains = " and ".join(dict.fromkeys(f"domains '{', '.join(of)}'" for of in lists.values()))
+        bounds = f"; or, if it is NOT NULL, bound it: domains '{written_name(first.name)} 0..99'"
         return (
-            f"list what {self.attribute} can be in the options of {self.source}, if that is known:"
-            f" domains '{name} {{…}}'{bounds}"
+            f"list what {' and '.join(dict.fromkeys(a.name for _, a in self.attributes))} can be in the options of"
+            f" {' and '.join(lists)}, if that is known: {domains}{bounds if _is_whole(first) and not others else ''}"
         )
 
     def applied(self, root: Node) -> Node:
-        """The plan with the attribute limited to two values; any others are as good."""
-        values = "{1, 3}" if self.whole else "{a, b}"
+        """The plan with each of the attributes limited to two values; any others are as good."""
         others: dict[Node, Node] = {}
         for node in topological(root):
-            if isinstance(scan := node.operator, Scan) and scan.name == self.source:
-                known = dict(scan.options.given).get("domains")
-                domains = ", ".join(filter(None, [known, f"{written_name(self.attribute)} {values}"]))
-                options = scan.options.replace(domains=domains)
-                others[node] = Node(replace(scan, options=options), (), node.label)
-        return _instead(root, others)
+            if isinstance(scan := node.operator, Scan):
+                of_it = [attribute for source, attribute in self.attributes if source == scan.name]
+                limits = [f"{written_name(a.name)} {'{1, 3}' if _is_whole(a) else '{a, b}'}" for a in of_it]
+                domains = ", ".join(filter(None, [dict(scan.options.given).get("domains"), *limits]))
+                if limits:
+                    scan = replace(scan, options=scan.options.replace(domains=domains))
+                    others[node] = Node(scan, (), node.label)
+        limited: dict[Node, Node] = {}
+        for node in topological(root):
+            below = tuple(limited[input_] for input_ in node.inputs)
+            limited[node] = others.get(node) or Node(_of_input(node.operator, below), below, node.label)
+        return limited[root]
+
+
+def _of_input(operator: Operator, inputs: Sequence[Node]) -> Operator:
+    """The operator over inputs whose domains may be smaller: what a projection copies has the domain of its input."""
+    if not isinstance(operator, Project):
+        return operator
+    copies = {c: inputs[0].schema.attribute(c.copy_of).domain for c in operator.columns if c.copy_of is not None}
+    return Project(
+        tuple(
+            replace(c, attribute=replace(c.attribute, domain=copies[c]))
+            if c in copies and copies[c].type == c.attribute.domain.type
+            else c
+            for c in operator.columns
+        )
+    )
+
+
+def _is_whole(attribute: Attribute) -> bool:
+    return isinstance(attribute.domain.sql, IntegerType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +244,7 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     verdict = judged(root, follow=follow)
     if not (troubled := verdict.troubled()):
         return []
-    tried: list[Iterator[Change]] = [_limited(root), _ordered(root, follow=follow)]
+    tried: list[Iterator[Change]] = [_limited(root, troubled), _ordered(root, follow=follow)]
     tried += [_windows(root, troubled), _bounds(root, troubled)]
 
     def mends(change: Change) -> bool:
@@ -223,19 +257,35 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     return firsts
 
 
-def _limited(root: Node) -> Iterator[Limited]:
-    """Finite domains for the attributes that sources name, value by value, beside others."""
+def _limited(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Limited]:
+    """Finite domains: for attributes that sources name beside others, value by value; for keys that are kept for ever."""
     for node in topological(root):
         if isinstance(scan := node.operator, Scan):
             several = (scheme for scheme in scan.options.schemes if len(scheme.terms) > 1)
             for name in dict.fromkeys(
                 term.attribute for scheme in several for term in scheme.terms if term.kind == "each"
             ):
-                attribute = node.schema.attribute(name)
-                is_whole = isinstance(attribute.domain.sql, IntegerType)
-                bounds = attribute.domain.low, attribute.domain.high
-                if bounds == (None, None) and (is_whole or isinstance(attribute.domain.sql, StringType)):
-                    yield Limited(scan.name, attribute.name, is_whole)
+                yield from _limits(((node, name),))
+    for one in troubled:
+        for kept in (kept for kept in one.keeps if not kept.is_bounded and kept.model.per is not None):
+            below, per = one.node.inputs[kept.model.input], kept.model.per or ()
+            found = [origins(below, a.name) if a.name in below.schema.names else () for a in per]
+            if len(found) <= MOST_LISTED and all(found):
+                yield from _limits(tuple(dict.fromkeys(origin for each in found for origin in each)))
+
+
+def _limits(keys: Sequence[Origin]) -> Iterator[Limited]:
+    """The limit of these attributes of sources, if those without one can have one."""
+    named = [(node, node.schema.attribute(name)) for node, name in keys]
+    endless = [(node, a) for node, a in named if size_of(Schema((a,))) is None]
+    can_be = [
+        isinstance(node.operator, Scan)
+        and (a.domain.low, a.domain.high) == (None, None)
+        and isinstance(a.domain.sql, IntegerType | StringType)
+        for node, a in endless
+    ]
+    if endless and all(can_be):
+        yield Limited(tuple((node.label, a) for node, a in endless))
 
 
 def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:

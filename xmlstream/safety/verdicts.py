@@ -125,11 +125,11 @@ class Kept:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the log does not grow for ever.
+        """Whether the log does not grow for ever: its tuples are purged, finitely many can be kept, or its input ends.
 
-        Its tuples are purged, or their number is fixed (in all or per key), or their input ends.
+        A fixed number of tuples of each key is finite only if the keys are finitely many.
         """
-        return self.until.when < When.NEVER or self.model.is_fixed or self.model.most is not None or self.of.ends
+        return self.until.when < When.NEVER or self.model.most is not None or self.of.ends
 
 
 @dataclass(frozen=True, slots=True)

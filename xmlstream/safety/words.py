@@ -98,7 +98,9 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     """The tuples of a log, and how long they are kept."""
     what = kept.model.what
     if kept.model.is_fixed:
-        return f"{what} of each {', '.join(kept.model.per.names)}" if kept.model.per else what
+        what += f" of each {', '.join(kept.model.per.names)}" if kept.model.per else ""
+        if kept.is_bounded:
+            return what
     if kept.until.when is When.AT_ONCE:
         return f"{what} for at most one slice"
     if kept.until.when < When.NEVER:

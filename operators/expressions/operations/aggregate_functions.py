@@ -417,9 +417,10 @@ def over(tree: exp.Expr, name: str, rows: Rows, part: Translate, zone: str) -> R
 def _guarded(key: tuple[str, Part], spec: exp.Expr, part: Translate) -> str:
     """The key of a RANGE, with an error where a distance from it overflows in Spark."""
     written, of = key
-    distances = [part(end) for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
-    if of.type.name not in INTEGERS or not distances:
+    ends = [end for end in map(spec.args.get, ("start", "end")) if isinstance(end, exp.Expr)]
+    if of.type.name not in INTEGERS or not ends:
         return written
+    distances = [part(end) for end in ends]
     most = max(each.whole or 0 for each in distances)
     top = 2 ** (BITS[of.type.name] - 1) - 1 - most
     beyond = refused("a RANGE so near to the end of the type")

@@ -11,6 +11,7 @@ from tests.harness.verdict_words import does_benefit
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.scheme import Scheme, Term, format_schemes
+from xmlstream.safety.changes import changes
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import When, all_promises, judged
 from xmlstream.safety.words import line
@@ -134,6 +135,33 @@ def test_finitely_many_values_are_kept_one_by_one() -> None:
     assert verdict.keeps[0].model.most == 61, "sixty minutes and null"
     assert verdict.is_safe
     assert not verdict.is_cleansed
+
+
+OF_SENSORS = """
+CREATE TABLE s (sid {type} NOT NULL, ts INT NOT NULL, v INT)
+USING punctuated_xml OPTIONS (path 's.xml', rowTag 's', schemes '{schemes}', domains '{domains}');
+"""
+
+
+def of_sensors(query: str, schemes: str, domains: str = "", type_: str = "INT") -> Node:
+    return optimized(read(OF_SENSORS.format(type=type_, schemes=schemes, domains=domains) + query).sketch())
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["row_number()", "rank()", "lag(v)", "lag(v, 3)", "sum(v)", "first_value(v)", "max(v)", "lead(v)"],
+)
+def test_rows_of_each_key_are_bounded_where_keys_close_or_are_a_list(function: str) -> None:
+    query = f"SELECT sid, ts, {function} OVER (PARTITION BY sid ORDER BY ts) AS x FROM s"
+    refused = judged(of_sensors(query, "ts prefix"), follow=True)
+    assert not refused.is_safe
+    assert "for ever, since nothing closes sid" in line(refused)
+    assert judged(of_sensors(query, "sid, ts prefix; sid"), follow=True).is_safe
+    assert judged(of_sensors(query, "ts prefix", "sid 0..9"), follow=True).is_safe
+    assert judged(of_sensors(query, "ts prefix", "sid {a, b}", "STRING"), follow=True).is_safe
+    assert judged(of_sensors(query.replace("PARTITION BY sid", ""), "ts prefix"), follow=True).is_safe, "one group"
+    mending = [str(change) for change in changes(of_sensors(query, "ts prefix"), follow=True)]
+    assert any(one.startswith("list what sid can be in the options of s") for one in mending)
 
 
 def test_an_outer_join_never_closes_the_nulls_that_stand_for_no_partner() -> None:

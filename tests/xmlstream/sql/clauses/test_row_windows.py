@@ -25,7 +25,7 @@ from xmlstream.plan.nodes import Node, results, topological
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.safety.verdicts import judged
+from xmlstream.safety.verdicts import QueryVerdict, judged
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -231,14 +231,22 @@ def test_each_row_goes_out_once_its_order_is_closed_in_its_group(spark: SparkSes
 
 
 def test_a_query_that_is_followed_is_safe_where_time_is_promised_and_is_not_where_it_is_not() -> None:
-    query = f"SELECT sid, ts, avg(v) OVER ({BY} ROWS 9 PRECEDING) AS w FROM s"
-    verdict = judged(optimized(read(TABLES + query).sketch()), follow=True)
-    assert verdict.is_enabled
-    assert verdict.is_safe
-    without = TABLES.replace(", schemes 'sid, ts prefix; ts prefix'", ", schemes 'v'")
-    verdict = judged(optimized(read(without + query).sketch()), follow=True)
-    assert not verdict.is_enabled
-    assert not verdict.is_safe
+    promised = "schemes 'sid, ts prefix; ts prefix'"
+
+    def followed(frame: str, schemes: str = promised) -> QueryVerdict:
+        query = f"SELECT sid, ts, avg(v) OVER (PARTITION BY sid ORDER BY ts {frame}) AS w FROM s"
+        return judged(optimized(read(TABLES.replace(promised, schemes) + query).sketch()), follow=True)
+
+    within, last = "RANGE INTERVAL 1 HOUR PRECEDING", "ROWS 9 PRECEDING"
+    assert followed(within).is_enabled
+    assert followed(within).is_safe
+    assert followed(last).is_enabled
+    assert not followed(last).is_safe, "nine rows of each sid ever seen"
+    assert followed(last, "schemes 'ts prefix; sid'").is_safe
+    assert followed(last, "schemes 'ts prefix', domains 'sid {A, B}'").is_safe
+    for frame in (within, last):
+        assert not followed(frame, "schemes 'v'").is_enabled
+        assert not followed(frame, "schemes 'v'").is_safe
 
 
 @pytest.mark.spark
