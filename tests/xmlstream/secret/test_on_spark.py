@@ -143,7 +143,7 @@ def test_our_own_windows_are_what_the_profile_says(spark: SparkSession, tmp_path
 
 @pytest.mark.parametrize("session", ["in process"], indirect=True)
 def test_groups_and_joins_of_windows_close_since_instants_only_ascend(session: Session, tmp_path: Path) -> None:
-    """Botan et al. 2010, B.2.2: what is reported never goes back, neither in the instant nor where windows begin or end."""
+    """Botan et al. 2010, B.2.2: reports never go back, neither in the instant nor where windows begin or end."""
     rows: Rows = [(n, 2 * n) for n in range(1, 30)]
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
