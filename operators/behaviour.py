@@ -67,6 +67,13 @@ class LogicalProperties(Protocol):
         """The operator without the output attributes that it computes itself and that are not needed."""
         return self
 
+    def adds(self, *inputs: Schema) -> AbstractSet[str] | None:
+        """The attributes that it computes, if its output is its input with these; otherwise None.
+
+        If none of them is needed, the operator is superfluous.
+        """
+        return None
+
     @property
     def exact_inputs(self) -> bool:
         """Whether inputs must have exactly the required attributes: it keeps whole tuples, or takes them by position.

@@ -181,6 +181,9 @@ class OrderedRows(InOrder):
         """The operator with the needed functions only; all attributes of the input may decide its order."""
         return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
 
+    def adds(self, *inputs: Schema) -> AbstractSet[str] | None:
+        return {over.attribute.name for over in self.functions}
+
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 

@@ -5,13 +5,15 @@ Meaning:    {| (t, o, c, x, τ) | Report(x, τ) has the content C of the window 
             window it looks at, Content which tuples lie in it (`xmlstream.secret.model`).
 Example:    SecretWindow("t", 3, 3, "rounded", "tuple", True, False, name="w")
               over (t INT NOT NULL) gives (t INT, w_start BIGINT, w_end BIGINT, w_at BIGINT, w_tuple BIGINT)
-              in   (1) (2)            | (4)
-              out  <*, *, *, *, (,2]> | (1, -1, 2, 2, 3) (2, -1, 2, 2, 3) <*, *, *, *, (,3]>
+              in   (1) (2) (4)
+              out  (1, -1, 2, 2, 3) (2, -1, 2, 2, 3) <*,(,1],*,*,*> <*,*,(,3],*,*> <*,*,*,(,3],*> <*,*,*,*,(,3]>
 Step:       the contents that the new tuples make the engine report.
 Pass:       –
 Keep:       the tuples that a later content can hold: those of the last window, and the instant before.
-Propagate:  [⊥, n] for τ, n the number of tuples so far, since the arrival of a tuple makes the engine report at once.
-            Everything else only at the end of the input, since other engines do not know punctuations.
+Propagate:  [⊥, n] for τ, n the number of tuples so far, since the arrival of a tuple makes the engine report at once;
+            [⊥, y) for x, y the time so far, since instants only ascend (Botan et al. 2010, B.2.2); and [⊥, b) for o and
+            c, b those of the window at y: a later window neither begins nor ends earlier. Everything else only at the
+            end of the input, since other engines do not know punctuations.
 Safe when:  always; as many tuples are kept as a window holds.
 Source:     Botan et al. 2010, §3.2 and Appendix B.2.1.
 
@@ -29,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
 from xmlstream.operators.state.operator_state import OperatorState
@@ -137,8 +139,8 @@ class SecretWindow(Operator):
         return start, end, at, number
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Prefixes of the triggering tuples' numbers."""
-        return (Scheme((Term(self.reported[-1], "prefix"),)),)
+        """Prefixes of all that identifies a report."""
+        return tuple(Scheme((Term(name, "prefix"),)) for name in self.reported)
 
     def parameters(self, output: Schema) -> str:
         by = "tuples" if self.of_tuples else self.time
@@ -156,6 +158,8 @@ class SecretWindow(Operator):
             return None
         require_positions(new, "a window of another engine")
         given = state.inputs[0]
+        if "tuples" in state.notes:
+            state.scratch(_OfSlice).closed = self._closed(state.notes)
         numbered = state.computed(Tuples(self._numbered(new.frame, given, state.notes), new.at_most, new.exact))
         if not self._noted(numbered.frame, state):
             return None
@@ -178,8 +182,20 @@ class SecretWindow(Operator):
             return [Punctuation.all(output)]
         if inputs[0].tuples is None or "tuples" not in state.notes:
             return []
-        counted = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
-        return [Punctuation.at(output, {output.index(self.reported[-1]): counted})]
+        closed, before = self._closed(state.notes), state.scratch(_OfSlice).closed
+        return [
+            Punctuation.at(output, {output.index(name): Range(None, last, low_closed=False, high_closed=True)})
+            for name, last in closed.items()
+            if last != before.get(name)
+        ]
+
+    def _closed(self, notes: Mapping[str, Any]) -> dict[str, int]:
+        """Of start, end, instant and tuple the last that no later report has."""
+        at, start = (notes["time"], 0) if self.of_tuples else (max(notes["time"], notes["start"]), notes["start"])
+        end = notes["tuples"] if self.of_tuples else at
+        slides = max(0, -((start + self.size - end) // self.slide))  # as `_open`
+        begin = min(end, start + slides * self.slide)
+        return dict(zip(self.reported, (begin - 1, end - 1, at - 1, notes["tuples"]), strict=True))
 
     def _noted(self, numbered: Frame, state: OperatorState) -> bool:
         """Notes t₀, the number of tuples, the last time and batch; returns whether there are any tuples.
@@ -350,3 +366,10 @@ class SecretWindow(Operator):
         timed = frame.select("*", f"max({time}) OVER () AS {_NOW}")
         least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
         return timed.select("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
+
+
+@dataclass(slots=True)
+class _OfSlice:
+    """What reports had closed before the slice: of start, end, instant and tuple the last value."""
+
+    closed: Mapping[str, int] = field(default_factory=dict)

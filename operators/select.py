@@ -25,9 +25,9 @@ from typing import ClassVar
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression
+from xmlstream.operators.expressions.equalities import equated
 from xmlstream.operators.expressions.predicate_domain import excluded
 from xmlstream.operators.expressions.throwable import takes_equals_alike
-from xmlstream.operators.expressions.type_rules import equated
 from xmlstream.operators.joins.equal_attributes import rewritten, rewritten_schemes
 from xmlstream.operators.joins.punctuation_graph import equal_groups
 from xmlstream.operators.required_punctuations import Held, Way

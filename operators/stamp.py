@@ -63,6 +63,9 @@ class Stamp(Operator):
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among(needed, inputs[0])]
 
+    def adds(self, *inputs: Schema) -> AbstractSet[str] | None:
+        return {self.attribute.name}
+
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]
 

@@ -132,33 +132,6 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     return Domain(target.type, domain.nullable, low, high)
 
 
-def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
-    """The two attributes of one type that a condition states to be equal; None for any other condition.
-
-    >>> from xmlstream.operators.expressions.dialect import expression
-    >>> schema = Schema.of(a="INT", b="INT", c="BIGINT")
-    >>> texts = ("(b = A)", "a = c", "a = 1", "CAST(a AS BIGINT) = b")
-    >>> [equated(expression(text), schema) for text in texts]
-    [('b', 'a'), None, None, ('a', 'b')]
-    """
-    condition = condition.unnest()
-    if not isinstance(condition, exp.EQ):
-        return None
-    places = [_widened(side.unnest(), schema) for side in (condition.this, condition.expression)]
-    known = [schema[i] for i in places if i is not None]
-    if len(known) < 2 or places[0] == places[1] or known[0].domain.type != known[1].domain.type:
-        return None
-    return known[0].name, known[1].name
-
-
-def _widened(tree: exp.Expr, schema: Schema) -> int | None:
-    """The position of the attribute that the tree refers to, unchanged or cast without loss; None if there is none."""
-    if (found := cast(tree)) is None:
-        return position_of(tree, schema)
-    at = position_of(found[0], schema)
-    return at if at is not None and loses_nothing(schema[at].domain.sql, found[1].sql) else None
-
-
 def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
     """Whether a cast from one type to the other keeps every value.
 

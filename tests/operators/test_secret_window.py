@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Row, Running
 from xmlstream.punct_ns.errors import MalformedInput, QueryError, UsageError
+from xmlstream.punct_ns.pattern import Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.secret.model import (
@@ -57,18 +58,35 @@ def of_spark(session: Session, slices: list[list[Row]], windows: Windows, engine
     with tempfile.TemporaryDirectory() as directory:
         operator = secret_window(engine, windows, "time", "bid")
         running = Running(session, Path(directory), operator, SCHEMA, positioned=True)
-        told = 0
+        told, said = list[Row](), list[Punctuation]()
         for rows in slices:
             done = running.slice((rows, []))
             for val, _, _, begin, end, at, number in done.tuples:
-                assert number > told
+                assert not any(p.matches((0, 0, 0, begin, end, at, number)) for p in said)
                 found[number, at, begin, end].append(val)
-            told += len(rows)
-            assert [str(p) for p in done.punctuations] == ([f"<*, *, *, *, *, *, (,{told}]>"] if rows else [])
+            said += done.punctuations
+            told += rows
+            if rows:
+                assert [closed(said, place) for place in range(3, 7)] == list(later(told, windows, engine))
             running.restart()
         last = running.slice(([], [Punctuation.all(SCHEMA)]))
         assert (last.kept, [p.is_all for p in last.punctuations]) == (0, [True])
     return {key: sorted(values) for key, values in found.items()}
+
+
+def closed(said: list[Punctuation], place: int) -> int:
+    """The last value of an attribute that the punctuations close by a prefix."""
+    alone = [p.patterns[place] for p in said if p.restricted == (place,)]
+    return max(pattern.high for pattern in alone if isinstance(pattern, Range) and isinstance(pattern.high, int))
+
+
+def later(rows: list[Row], windows: Windows, engine: Profile) -> tuple[int, int, int, int]:
+    """The last start, end, instant and tuple that no continuation reports: reports go on with the window of now."""
+    secret, number = Secret(stream(rows), windows, engine), len(rows)
+    time = rows[-1][1] if windows.of_tuples else max(rows[-1][1], secret.t0)
+    scope = secret.scope(number if windows.of_tuples else time)
+    assert scope is not None
+    return scope.start - 1, scope.end - 1, time - 1, number
 
 
 @st.composite

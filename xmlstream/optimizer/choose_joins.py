@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
+from xmlstream.optimizer.push_down import compared_above
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
 from xmlstream.plan.nodes import Node, Scan, topological
 
@@ -128,12 +129,13 @@ def _chosen(region: JoinRegion) -> Node | None:
 
 def _rewritten(root: Node, instead: Callable[[JoinRegion], Node | None]) -> Node:
     """The plan with another node for the joins of each region of at least three inputs; None leaves them."""
-    uses = readers(root)
+    uses, compared = readers(root), compared_above(root)
     joins = {node for node in topological(root) if is_join(node)}
     inner: set[Node] = set()
     for node in reversed(topological(root)):
-        if node in joins or (node in inner and hands_on(node)):
-            inner.update(below for below in node.inputs if uses[below] == 1 and _ends_in(joins, below, uses))
+        if node in joins or (node in inner and hands_on(node, compared[node])):
+            ends = (below for below in node.inputs if uses[below] == 1 and _ends_in(joins, below, uses, compared))
+            inner.update(ends)
     now: set[Node] = set()
 
     def chosen(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -147,8 +149,10 @@ def _rewritten(root: Node, instead: Callable[[JoinRegion], Node | None]) -> Node
     return bottom_up(root, chosen)
 
 
-def _ends_in(joins: AbstractSet[Node], node: Node, uses: Counter[Node]) -> bool:
-    """Whether a node is a join, or only renames attributes of a join that has no other reader."""
-    while node not in joins and hands_on(node) and uses[node.inputs[0]] == 1:
+def _ends_in(
+    joins: AbstractSet[Node], node: Node, uses: Counter[Node], compared: Mapping[Node, AbstractSet[str]]
+) -> bool:
+    """Whether a node is a join that has no other reader, or hands on the tuples of one."""
+    while node not in joins and hands_on(node, compared[node]) and uses[node.inputs[0]] == 1:
         (node,) = node.inputs
     return node in joins

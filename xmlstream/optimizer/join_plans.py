@@ -1,9 +1,10 @@
 """Plans of a region of inner joins (all inputs at once, one after the other, or in groups), and their state.
 
 A region is a tree of inner joins, described by its inputs and the equalities between them. Between two joins of a
-region attributes may be renamed or left out. Any other operator ends the region, and so does a join with two readers,
-which becomes an input. An expression that can raise an error must be computed only for the combinations that the query
-names: each plan computes such a condition where all inputs of the join that has it are together.
+region attributes may be renamed, left out, or computed, unless a join above compares what is computed: it is then
+computed above the whole region, for fewer tuples. Any other operator ends the region, and so does a join with two
+readers, which becomes an input. An expression that can raise an error must be computed only for the combinations that
+the query names: each plan computes such a condition where all inputs of the join that has it are together.
 
 Only safe plans are built, bottom-up: a join of inputs whose punctuation graph is strongly connected, where each input
 is a source or again such a join. The cost of a plan is its state: the sum over the inputs of all joins of the rate of
@@ -20,9 +21,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, combinations, pairwise
 
+from sqlglot import exp
+
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Combines
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, render
+from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import (
@@ -34,11 +38,12 @@ from xmlstream.operators.joins.punctuation_graph import (
 )
 from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
+from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.push_down import conjunction, selected
-from xmlstream.plan.nodes import Node, Scan, plain, renamed, unique
+from xmlstream.plan.nodes import Node, Scan, plain, projected, renamed, unique
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import quoted
 
@@ -62,7 +67,7 @@ class JoinRegion:
             selects the tuples in which they are.
         equalities: Pairs of equal attributes, each as (number of the input, name).
         residual: The conjuncts of all other conditions.
-        output: For each attribute of the root the attribute of an input.
+        output: For each attribute of the root its expression over attributes of the inputs, as Spark SQL.
         purge: The purge strategy that the query sets for one of the joins, the topmost first.
     """
 
@@ -80,8 +85,16 @@ class JoinRegion:
         return PunctuationGraph(len(self.inputs), self.equalities).classes
 
     def instead(self, node: Node) -> Node:
-        """Another plan for the inputs, with its attributes renamed to those of the root."""
-        return renamed(node, self.output)
+        """Another plan for the inputs, with the attributes of the root."""
+        columns = []
+        for attribute in self.root.schema:
+            tree = expression(text := self.output[attribute.name])
+            if isinstance(tree, exp.Column):
+                of = node.schema.attribute(tree.name)
+                columns.append(Column(Attribute(attribute.name, of.domain), quoted(of.name), of.name))
+            else:
+                columns.append(Column.computed(attribute, text, node.schema))
+        return projected(node, columns)
 
 
 def is_join(node: Node) -> bool:
@@ -89,9 +102,20 @@ def is_join(node: Node) -> bool:
     return isinstance(node.operator, Combines) and node.operator.equal is not None
 
 
-def hands_on(node: Node) -> bool:
-    """Whether a node only renames or leaves out attributes, and may be between two joins of a region."""
-    return len(node.inputs) == 1 and node.operator.renames(node.inputs[0].schema) is not None
+def hands_on(node: Node, compared: AbstractSet[str]) -> bool:
+    """Whether a node may be between two joins of a region: it selects, or computes none of the compared attributes."""
+    passed = _passed(node)
+    is_select = isinstance(node.operator, Select)
+    return len(node.inputs) == 1 and (is_select or (passed is not None and compared <= passed.keys()))
+
+
+def _passed(node: Node) -> Mapping[str, str] | None:
+    """The names in its input of the attributes that a node hands on; None if it does not hand on all tuples."""
+    if not isinstance(node.operator, Project):
+        return node.operator.renames(*node.input_schemas)
+    (schema,) = node.input_schemas
+    pairs = [(c.attribute, schema.attribute(c.copy_of)) for c in node.operator.columns if c.copy_of is not None]
+    return {attribute.name: source.name for attribute, source in pairs if attribute.domain == source.domain}
 
 
 def region(root: Node, inner: Collection[Node]) -> JoinRegion:
@@ -108,7 +132,7 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
         tuple(walk.inputs[i] for i in order),
         tuple(((place[i], one), (place[j], other)) for (i, one), (j, other) in equalities),
         tuple(Residual(part.condition, frozenset(place[i] for i in part.inputs)) for part in walk.residual),
-        {name: output[name][1] for name in root.schema.names},
+        {name: output[name] for name in root.schema.names},
         walk.purge,
     )
 
@@ -123,7 +147,7 @@ class _Walk:
 
     def __init__(self, inner: Collection[Node]) -> None:
         self._inner = inner
-        self._taken: set[str] = set()
+        self._input_of: dict[str, int] = {}  # by the name of an attribute
         self.written: list[Node] = []
         self.inputs: list[Node] = []
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
@@ -131,26 +155,42 @@ class _Walk:
         self.purge = EAGER
         self._equal: dict[str, dict[int, str]] = {}  # for an attribute in an equality, the equal one of each input
 
-    def of_join(self, node: Node) -> dict[str, InputAttribute]:
-        """Adds a join; returns the input attribute of each of its attributes."""
+    def of_join(self, node: Node) -> dict[str, str]:
+        """Adds a join; returns for each of its attributes its expression over attributes of the inputs."""
         if not self.purge.chosen and isinstance(node.operator, Join | MultiwayJoin):
             self.purge = node.operator.purge
         places = [self._of_input(below) for below in node.inputs]
         assert isinstance(node.operator, Combines)
-        for (i, one), (j, other) in node.operator.equal or ():
-            mine, theirs = (node.inputs[k].schema.attribute(name).name for k, name in ((i, one), (j, other)))
-            self.equalities.append((places[i][mine], places[j][theirs]))
-        whole = {name: place for known in places for name, place in known.items()}
+        for pair in node.operator.equal or ():
+            one, other = (self._place(places[k][node.inputs[k].schema.attribute(name).name]) for k, name in pair)
+            self.equalities.append((one, other))
+        whole = {name: text for known in places for name, text in known.items()}
         if node.operator.residual:
-            terms = {name.lower(): quoted(place) for name, (_, place) in whole.items()}
-            inputs = {name.lower(): i for name, (i, _) in whole.items()}
-            everything = frozenset(inputs.values())
-            both = Schema(tuple(attribute for below in node.inputs for attribute in below.schema))
-            for part in conjuncts(expression(node.operator.residual)):
-                used = frozenset(inputs[name.lower()] for name in attributes_in(part))
-                together = everything if len(used) < 2 or throwable(part, both) else used
-                self.residual.append(Residual(render(in_terms(part, terms)), together))
+            self._add_residual(node.operator.residual, whole)
         return whole
+
+    def _add_residual(self, condition: str, whole: Mapping[str, str]) -> None:
+        """Adds a condition on the attributes `whole`, which are expressions over those of inputs."""
+        terms = {name.lower(): text for name, text in whole.items()}
+        everything, every = self._used(*whole.values()), self._every
+        for part in conjuncts(expression(condition)):
+            tree = in_terms(part, terms)
+            used = self._used(text := render(tree))
+            together = everything if len(used) < 2 or throwable(tree, every) else used
+            self.residual.append(Residual(text, together))
+
+    @property
+    def _every(self) -> Schema:
+        return Schema(tuple(attribute for node in self.inputs for attribute in node.schema))
+
+    def _place(self, text: str) -> InputAttribute:
+        """The input's attribute that an expression is."""
+        name = expression(text).name
+        return self._input_of[name], name
+
+    def _used(self, *texts: str) -> frozenset[int]:
+        """The inputs whose attributes the expressions use."""
+        return frozenset(self._input_of[name] for text in texts for name in attributes_in(text))
 
     def between_inputs(self) -> list[Equality]:
         """The equalities, with one attribute of each input among those that are equal; the input selects the others."""
@@ -170,7 +210,7 @@ class _Walk:
 
     def select_within(self) -> None:
         """Has inputs select by the conditions on their own attributes, or on attributes that equal these."""
-        every = Schema(tuple(attribute for node in self.inputs for attribute in node.schema))
+        every = self._every
         own = {name: {i: name} for i, node in enumerate(self.inputs) for name in node.schema.names}
         for part in self.residual.copy():
             tree = expression(part.condition)
@@ -182,25 +222,30 @@ class _Walk:
                     mine = {name.lower(): quoted(of[i]) for name, of in terms.items()}
                     self.inputs[i] = selected(self.inputs[i], [in_terms(tree, mine)])
 
-    def _of_input(self, node: Node) -> dict[str, InputAttribute]:
+    def _of_input(self, node: Node) -> dict[str, str]:
         if node not in self._inner:
             return self._of_leaf(node)
         if isinstance(node.operator, Combines):
             return self.of_join(node)
         below = self._of_input(node.inputs[0])
-        names = node.operator.renames(node.inputs[0].schema) or {}
-        return {name: below[source] for name, source in names.items()}
+        if isinstance(node.operator, Project):
+            terms = {name.lower(): text for name, text in below.items()}
+            return {c.attribute.name: render(in_terms(expression(c.expression), terms)) for c in node.operator.columns}
+        if isinstance(node.operator, Select):
+            self._add_residual(node.operator.predicate, below)
+            return below
+        return {name: below[source] for name, source in (_passed(node) or {}).items()}
 
-    def _of_leaf(self, node: Node) -> dict[str, InputAttribute]:
+    def _of_leaf(self, node: Node) -> dict[str, str]:
         """Adds an input, renamed where an earlier input has the same names."""
         free: dict[str, str] = {}
         for name in node.schema.names:
-            new = unique(name, self._taken)
-            self._taken.add(new)
+            new = unique(name, self._input_of)
+            self._input_of[new] = len(self.inputs)
             free[new] = name
         self.written.append(node)
         self.inputs.append(renamed(node, free))
-        return {name: (len(self.inputs) - 1, new) for new, name in free.items()}
+        return {name: quoted(new) for new, name in free.items()}
 
 
 def equal_within(node: Node) -> list[tuple[str, str]]:
@@ -210,13 +255,11 @@ def equal_within(node: Node) -> list[tuple[str, str]]:
         return [*operator.equal, *equal_within(node.inputs[0])]
     if isinstance(operator, Combines) and operator.equal is not None:
         return [*((a, b) for (_, a), (_, b) in operator.equal), *chain(*map(equal_within, node.inputs))]
-    if not hands_on(node):
-        return []
     called: dict[str, list[str]] = {}
-    for name, source in (operator.renames(node.inputs[0].schema) or {}).items():
+    for name, source in (_passed(node) or {}).items() if len(node.inputs) == 1 else ():
         called.setdefault(source, []).append(name)
     copies_ = [pair for several in called.values() for pair in pairwise(several)]
-    pairs = equal_within(node.inputs[0])
+    pairs = equal_within(node.inputs[0]) if called else []
     groups = [
         [name for _, source in group for name in called.get(source, ())]
         for group in equal_groups(((0, a), (0, b)) for a, b in pairs)

@@ -44,9 +44,10 @@ from xmlstream.operators.expressions.dialect import (
     named,
     render,
 )
+from xmlstream.operators.expressions.equalities import equated, plain_conjuncts
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import equated, loses_nothing, never_null, type_name, value_type
+from xmlstream.operators.expressions.type_rules import loses_nothing, never_null, type_name, value_type
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
@@ -141,7 +142,7 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
     """Divides the predicate above a node, and the node's own, into parts for its inputs and parts that stay."""
     operator = node.operator
     if isinstance(operator, Select) and not operator.punctuates:
-        return _Parted(None, [[*conjuncts(expression(operator.predicate)), *from_above]])
+        return _Parted(None, [plain_conjuncts([expression(operator.predicate), *from_above], node.schema)])
     schemas = node.input_schemas
     if isinstance(operator, Combines) and operator.equal is not None:
         return _into_join(operator, from_above, schemas)
@@ -158,8 +159,8 @@ def _parted(node: Node, from_above: list[exp.Expr]) -> _Parted:
 
 def _into_join(join: Combines, from_above: list[exp.Expr], schemas: Sequence[Schema]) -> _Parted:
     """Divides the predicate above an inner join, and its residual condition; the join takes what stays."""
-    parts = [*(conjuncts(expression(join.residual)) if join.residual else ()), *from_above]
     both = Schema(tuple(attribute for schema in schemas for attribute in schema))
+    parts = plain_conjuncts([*([expression(join.residual)] if join.residual else ()), *from_above], both)
     place = {name: i for i, schema in enumerate(schemas) for name in schema.names}
     rest: list[exp.Expr] = []
     for part in parts:
@@ -182,7 +183,7 @@ def selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
 
 def compute_keys(root: Node) -> Node:
     """Computes the keys of inner joins as far down as possible."""
-    uses, keys = readers(root), top_down(root, frozenset[str](), _keys_below, frozenset.union)
+    uses, keys = readers(root), compared_above(root)
 
     def keyed(node: Node, inputs: tuple[Node, ...]) -> Node:
         if not isinstance(node.operator, Combines) or node.operator.equal is None:
@@ -193,6 +194,11 @@ def compute_keys(root: Node) -> Node:
     return collapse_projections(push_down_predicates(bottom_up(root, keyed)))
 
 
+def compared_above(root: Node) -> dict[Node, frozenset[str]]:
+    """The attributes of each node that inner joins above it compare."""
+    return top_down(root, frozenset[str](), _keys_below, frozenset.union)
+
+
 def _keys_below(node: Node, above: frozenset[str]) -> list[frozenset[str]]:
     """The attributes of each input that an inner join compares, here or further up; `above` are those of the output."""
     match node.operator:
@@ -201,6 +207,8 @@ def _keys_below(node: Node, above: frozenset[str]) -> list[frozenset[str]]:
             return [
                 above.intersection(below.schema.names) | names for below, names in zip(node.inputs, own, strict=True)
             ]
+        case Select():
+            return [above]
         case Project(columns):
             return [frozenset(c.copy_of for c in columns if c.copy_of and c.attribute.name in above)]
     return [frozenset() for _ in node.inputs]

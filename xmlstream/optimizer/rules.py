@@ -21,6 +21,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     collapse_projections,
     compute_keys,
     flatten_merges,
+    prune_columns,
     choose_joins,
     prune_columns,
     aggregate_panes,

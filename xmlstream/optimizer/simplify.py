@@ -124,6 +124,8 @@ def prune_columns(root: Node) -> Node:
     needed = top_down(root, whole, _required, or_)
 
     def pruned(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if (added := node.operator.adds(*node.input_schemas)) is not None and added.isdisjoint(needed[node]):
+            return inputs[0]
         operator = node.operator.pruned(_at_least_one(node, needed[node]))
         if operator.exact_inputs:
             # An operator that keeps whole tuples must not keep attributes that only the source's check needs.

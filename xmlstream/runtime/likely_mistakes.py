@@ -7,8 +7,9 @@ terminal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.errors import InputError, few
-from xmlstream.punct_ns.scheme import Scheme, Term
+from xmlstream.punct_ns.scheme import Kind, Scheme, Term
 from xmlstream.runtime.metrics import counted
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
@@ -116,7 +117,7 @@ class Noticed:
                 .get(str(scheme), Silence(now))
                 .after(
                     more[name].tuples,
-                    bool(_forms(scheme, options) & more[name].said.keys()),
+                    _keeps(scheme, more[name], options),
                     now,
                     self.patience,
                     kept=kept.get(name, 0),
@@ -263,28 +264,37 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
     given = dict(options.given).get("punctuationNamespace")
     if given is not None and not (found.said or found.void or found.stray or found.foreign):
         yield "no punctuation", f"no element is in the namespace {given}, which was given for punctuations"
-    promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
-    for scheme, forms in promised.items():
-        if not forms & found.said.keys():
+    for scheme in options.schemes:
+        if not _keeps(scheme, found, options):
             what = f"the scheme '{scheme}' was promised, and no punctuation of it has come"
             yield "broken promise", what, str(scheme)
-    known = {form for forms in promised.values() for form in forms}
+    known = {form for scheme in options.schemes for form in _forms(scheme, options)}
     for kind, count in sorted(found.said.items()):
-        if kind not in known:
+        if kind and kind not in known:
             what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
             promise = "; ".join([*map(str, options.schemes), kind])
             yield "no promise", f"{what}, which is not promised; schemes '{promise}' would promise it", kind
 
 
-def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:
+_KINDS: Mapping[Kind, tuple[Kind, ...]] = {"each": ("each",), "prefix": ("prefix",), "tiles": ("each", "prefix")}
+"""The kinds of patterns that a term allows."""
+
+_WIDER: Mapping[Kind, tuple[Kind | None, ...]] = {
+    kind: (None, "prefix") if kind == "prefix" else (None, "each", "prefix") for kind in _KINDS
+}
+"""The kinds of patterns that may subsume those of a term; None for the wildcard."""
+
+
+def _forms(scheme: Scheme, options: SourceOptions, kinds: Mapping[Kind, Sequence[Kind | None]] = _KINDS) -> set[str]:
     """The forms of punctuations that a scheme allows, in the notation of the keys of `Findings.said`."""
     terms = sorted(scheme.terms, key=lambda term: options.schema.index(term.attribute))
-    forms = [""]
-    for term in terms:
-        kinds = {"each": ("each",), "prefix": ("prefix",), "tiles": ("each", "prefix")}[term.kind]
-        texts = [str(Term(term.attribute, "prefix" if kind == "prefix" else "each")) for kind in kinds]
-        forms = [f"{form}, {text}" if form else text for form in forms for text in texts]
-    return set(forms)
+    chosen = product(*([Term(t.attribute, kind) if kind else None for kind in kinds[t.kind]] for t in terms))
+    return {", ".join(str(term) for term in form if term) for form in chosen}
+
+
+def _keeps(scheme: Scheme, found: Findings, options: SourceOptions) -> bool:
+    """Whether a punctuation of the scheme has come, or one that subsumes it (Tucker et al. 2007, footnote 1)."""
+    return not found.said.keys().isdisjoint(_forms(scheme, options, _WIDER))
 
 
 def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: bool) -> _Sentences:

@@ -183,7 +183,9 @@ def read(
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
+    named = {*declarations, *(view.name.lower() for view in views)}
     for declaration in sources_:
+        declaration.require_rosters(named)
         for condition in declaration.conditions():
             require_condition(condition, _source_of(tables[declaration.name]))
     script = Script(tables, tuple(views), tuple(answers), declarations=sources_)

@@ -213,7 +213,7 @@ def proposal(
     found = _declared(sample, row, options)
     whole = SourceOptions.parse(found.options, found.schema)
     promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
-    schemes = tuple(promised.findings.said) if promised and promised.violation is None else ()
+    schemes = tuple(filter(None, promised.findings.said)) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
     guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
     return replace(found, others=tags, guesses=guessed)

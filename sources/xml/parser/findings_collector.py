@@ -52,7 +52,8 @@ class Findings(Record):
         foreign: Names of elements with the items' local names that are neither tuple nor punctuation, because of
             their namespaces.
         stray: Names of punctuations that differ from the tuples' names.
-        said: The number of punctuations by the attributes that they restrict, as a scheme: `hour`, `ts prefix`.
+        said: The number of punctuations by the attributes that they restrict, as a scheme: `hour`, `ts prefix`; of
+            those with wildcards only, the empty text.
         void: The number of punctuations that close nothing, by the undeclared leaf that they restrict.
         bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
         ended: The number of those that arrived after the bound was closed.
@@ -184,7 +185,7 @@ def sampled_leaves(paths: frozenset[Steps], rows: frozenset[str], mark: str) -> 
 
 pc: Any = pyarrow.compute
 
-_WILDCARD, _PATTERN, _PREFIX = range(3)
+_ABSENT, _WILDCARD, _PATTERN, _PREFIX = range(4)
 
 
 class FindingsCollector:
@@ -240,7 +241,10 @@ class FindingsCollector:
 
 
 def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
-    """Counts punctuations by the attributes that they restrict, written as a scheme: `hour`, `sid, ts prefix`."""
+    """Counts punctuations by the attributes that they restrict, written as a scheme: `hour`, `sid, ts prefix`.
+
+    The scheme of one with wildcards only is the empty text. The end of a document has no leaf, and is not counted.
+    """
     if not punctuations.num_rows:
         return Counter()
     kinds = np.stack([_kinds(punctuations[name]) for name in schema.names], axis=1)
@@ -250,9 +254,9 @@ def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
         terms = [
             Term(name, "prefix" if kind == _PREFIX else "each")
             for name, kind in zip(schema.names, row, strict=True)
-            if kind != _WILDCARD
+            if kind in (_PATTERN, _PREFIX)
         ]
-        if terms:
+        if terms or _WILDCARD in row:
             found[", ".join(map(str, terms))] += count
     return found
 
@@ -260,7 +264,7 @@ def restriction_counts(punctuations: pa.Table, schema: Schema) -> Counter[str]:
 def _kinds(texts: Any) -> npt.NDArray[np.int8]:
     column: Any = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    kinds = np.array([*map(_kind, column.dictionary.to_pylist()), _WILDCARD], np.int8)
+    kinds = np.array([*map(_kind, column.dictionary.to_pylist()), _ABSENT], np.int8)
     which: npt.NDArray[np.int32] = pc.fill_null(column.indices, len(kinds) - 1).to_numpy(zero_copy_only=False)
     found: npt.NDArray[np.int8] = kinds[which]
     return found

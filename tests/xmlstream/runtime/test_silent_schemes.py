@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+import xmlstream as xs
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.likely_mistakes import Noticed
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.silent_schemes import Patience, SourceRecord
@@ -86,3 +89,32 @@ def test_a_time_that_cannot_be_read_is_refused() -> None:
     for text, refusal in (("soon", "warn_after 'soon' is neither"), ("0 slices", "warn_after '0 slices' is zero")):
         with pytest.raises(UsageError, match=refusal):
             print(Settings((), warn_after=text).patience)
+
+
+def test_a_punctuation_that_subsumes_those_of_a_promise_keeps_it(tmp_path: Path) -> None:
+    """Each scheme of two attributes beside each form of a punctuation, as sets of values below 4."""
+    sets = {"each": {1}, "prefix": {0, 1, 2}, None: {0, 1, 2, 3}}
+    forms = [(one, other) for one in sets for other in sets]
+
+    def written(form: tuple[str | None, str | None]) -> str:
+        ends = {"each": "", "prefix": " prefix"}
+        return ", ".join(name + ends[kind] for name, kind in zip("ab", form, strict=True) if kind is not None)
+
+    for promised, came in product(forms[:-1], forms):
+        options = SourceOptions.parse({"path": "s.xml", "rowTag": "t", "schemes": written(promised)}, "a INT, b INT")
+        noticed = Noticed({"s": options}, {}, tmp_path)
+        noticed = noticed.plus({"s": Findings(tuples=1, said={written(came): 1})}, BEGIN, {})
+        broken = any(one.kind == "broken promise" for one in noticed.findings())
+        subsumes = all(sets[kind] >= sets[of] for kind, of in zip(came, promised, strict=True))
+        assert broken is not subsumes, (promised, came)
+
+
+def test_a_written_punctuation_of_wildcards_keeps_every_promise_and_the_end_of_a_document_none(tmp_path: Path) -> None:
+    """Tucker et al. 2007, footnote 1: what closes the stream subsumes what its schemes promise."""
+    session = xs.open_session(engine="duckdb")
+    for number, (more, broken) in enumerate((("", 2), ("<p:t><a>*</a></p:t>", 0), ("<p:t><a>1</a></p:t>", 1))):
+        document = tmp_path / f"{number}.xml"
+        document.write_text(f"<r xmlns:p='{PUNCT_NS}'><t><a>1</a><b>2</b></t>{more}</r>")
+        query = xs.read(session, document, "a INT, b INT", rowTag="t", schemes="a; b prefix")
+        found = query.run(tmp_path / f"out-{number}").findings
+        assert [finding.kind for finding in found] == ["broken promise"] * broken

@@ -12,12 +12,16 @@ from typer.testing import CliRunner
 import xmlstream as xs
 from tests.harness.secret_answers import predict
 from xmlstream.cli.commands import app
+from xmlstream.optimizer.rules import optimized
 from xmlstream.punct_ns.errors import QueryError
+from xmlstream.safety.verdicts import judged
 from xmlstream.secret.model import PROFILES, Windows, stream
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import Session
 
 Rows = list[tuple[int, ...]]
 FIRST: dict[str, Rows] = {
@@ -135,3 +139,28 @@ def test_our_own_windows_are_what_the_profile_says(spark: SparkSession, tmp_path
     trees = [etree.parse(path) for path in (tmp_path / "out").glob("*.xml")]
     found = sorted((int(row[0].text or 0), int(row[1].text or 0)) for tree in trees for row in tree.iter("r"))
     assert [total for _, total in found] == predict(stream(rows), Windows(5, 5), "sum", PROFILES["xmlstream"])
+
+
+@pytest.mark.parametrize("session", ["in process"], indirect=True)
+def test_groups_and_joins_of_windows_close_since_instants_only_ascend(session: Session, tmp_path: Path) -> None:
+    """Botan et al. 2010, B.2.2: reports never go back, neither in the instant nor where windows begin or end."""
+    rows: Rows = [(n, 2 * n) for n in range(1, 30)]
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name, "s", rows)  # a directory, which the end of a document does not close
+    tables = "".join(
+        f"CREATE TABLE {name} (val INT, time INT NOT NULL) USING punctuated_xml OPTIONS (path '{tmp_path / name}', "
+        "rowTag 't', semantics 'stream, size {}, slide 5, of time');\n"
+        for name in ("one", "other")
+    )
+    for of in ("5", "5 tuples"):
+        for attribute in ("window_tuple", "window_at", "window_start", "window_end"):
+            grouped = f"SELECT {attribute} AS g, count(*) AS n FROM one GROUP BY {attribute}"
+            joined = f"SELECT a.{attribute} AS g, a.val AS n FROM one a JOIN other b USING ({attribute})"
+            for query in (grouped, joined):
+                script = read(tables.format(of, of) + query)
+                found = judged(optimized(script.plan(session)), follow=True)
+                assert (found.is_enabled, found.is_safe) == (True, True), query
+                out = tmp_path / f"{of}-{attribute}-{query is grouped}"
+                done = xs.from_sql(session, tables.format(of, of) + query).run(out, keep_open=True)
+                assert done.tuples_out > (4 if query is grouped else 20)

@@ -96,7 +96,7 @@ class From:
             for table in waiting:
                 here, there = set(whole.node.schema.names), set(table.node.schema.names)
                 usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
-                found = split_condition(usable, here, there)
+                found = split_condition(usable, whole.node.schema, table.node.schema)
                 if found.equal:
                     break
             else:
@@ -115,7 +115,7 @@ class From:
             return self._using(left, right, how, names, join)
         on = join.args.get("on")
         conditions = [] if on is None else conjuncts(resolve(on, left.beside(right), self._text))
-        found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
+        found = split_condition(conditions, left.node.schema, right.node.schema)
         return self._joined(left, right, how, found, join)
 
     def _joined(self, left: Relation, right: Relation, how: How, found: JoinCondition, join: exp.Join) -> Relation:

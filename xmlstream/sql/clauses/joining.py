@@ -22,7 +22,8 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.asof_join import AsofJoin, AsofKind
 from xmlstream.operators.expressions.bounds import bounds_between
-from xmlstream.operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, render
+from xmlstream.operators.expressions.dialect import attributes_in, cast_to, conjoined, named, render
+from xmlstream.operators.expressions.equalities import plain_conjuncts
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.joins.punctuation_graph import Equality
@@ -69,16 +70,16 @@ def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analy
     return Relation(made.node, tuple(replace(f, attribute=called[f.attribute]) for f in relation.fields))
 
 
-def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> JoinCondition:
+def split_condition(conditions: Sequence[exp.Expr], left: Schema, right: Schema) -> JoinCondition:
     """The conditions as equalities between the two sides, left first, and the rest."""
     equal: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
-    for condition in conditions:
+    for condition in plain_conjuncts(conditions, Schema((*left, *right))):
         sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ) else None
         used = [{*attributes_in(side)} for side in sides or ()]
-        if sides and all(used) and used[0] <= {*left} and used[1] <= {*right}:
+        if sides and all(used) and used[0] <= {*left.names} and used[1] <= {*right.names}:
             equal.append(sides)
-        elif sides and all(used) and used[0] <= {*right} and used[1] <= {*left}:
+        elif sides and all(used) and used[0] <= {*right.names} and used[1] <= {*left.names}:
             equal.append((sides[1], sides[0]))
         else:
             rest.append(condition)
@@ -99,7 +100,7 @@ def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[t
     places = {name: i for i, schema in enumerate(inputs) for name in schema.names}
     equal: list[Equality] = []
     rest: list[exp.Expr] = []
-    for part in conjuncts(condition):
+    for part in plain_conjuncts([condition], Schema(tuple(each for schema in inputs for each in schema))):
         sides = [part.this.unnest(), part.expression.unnest()] if isinstance(part, exp.EQ) else []
         names = [side.name for side in sides if isinstance(side, exp.Column)]
         if len(names) == 2 and places[names[0]] != places[names[1]]:

@@ -249,7 +249,7 @@ class Subqueries:
         key: exp.Expr | None = None,
     ) -> Relation:
         """Selects the left tuples with a partner, or without one; a left tuple whose `key` is not 1 has none."""
-        found = split_condition(parts, left.node.schema.names, right.node.schema.names)
+        found = split_condition(parts, left.node.schema, right.node.schema)
         equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
         condition = JoinCondition(equal or _ALL, found.residual)
         relation = joined(left, right, "anti" if negated else "semi", condition, self.analyst, self.text, at)
@@ -296,11 +296,13 @@ class Subqueries:
             return self._named(right.fields[0].attribute, Relation(relation.node, around.fields), query)
         inner = with_unique_names(inner, taken, self.analyst)
         parts = self._over_both(correlated, inner, around)
-        found = split_condition(parts, taken, inner.node.schema.names)
+        found = split_condition(parts, around.node.schema, inner.node.schema)
         if found.residual:
             what = "a condition other than an equality with the query around is not supported in a value"
             hint = "compare an attribute of the query around with one of the subquery by =, or write a join"
-            raise self.text.error(what, correlated[parts.index(found.residual[0])], hint)
+            plain = [part.unnest() for part in parts]
+            at = plain.index(found.residual[0]) if found.residual[0] in plain else 0
+            raise self.text.error(what, correlated[at], hint)
         keys = [self._comparable(of_inner, inner.node, x, around.node) for x, of_inner in found.equal]
         node, names = keyed(inner.node, keys, [], self.analyst)
         listed = SelectList.of(select.expressions, inner, self.text)

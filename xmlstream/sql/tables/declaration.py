@@ -29,7 +29,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
-from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, written_rules
+from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, require_no_table, written_rules
 from xmlstream.sql.tables.streams import spark_stream
 
 if TYPE_CHECKING:
@@ -96,6 +96,12 @@ class Declaration:
             return []
         found = ((rule.at, rule.condition) for rule in written_rules(rules.text) if rule.condition is not None)
         return [rules.part(at, at + len(condition)) for at, condition in found]
+
+    def require_rosters(self, tables: Container[str]) -> None:
+        """Refuses a roster in `punctuate` that is the name of a table or a view, in lower case."""
+        if (rules := self.values.get(PUNCTUATE)) is not None:
+            with self.placed():
+                require_no_table(rules.text, tables)
 
     @contextmanager
     def placed(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ distance for a date is a number of days.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
@@ -111,6 +111,8 @@ def written_rules(text: str) -> Iterator[WrittenRule]:
     done = 0
     while done < len(text):
         found = _RULE.match(text, done)
+        if asked := _OF_A_QUERY.search(text[done:] if found is None else found["head"]):
+            raise _no_roster(asked["member"], asked["listed"], "a query")
         if found is None:
             what = f"a bracket or a quote in the rule '{text[done:].strip()}' does not end"
             raise UsageError(what, hint=_RULE_HINT)
@@ -197,6 +199,39 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
             raise UsageError(f"{each} on the roster of {member} has single quotes around it", hint=hint)
     order = _name(parts.one("order of")) if "order of" in parts.unread else None
     return ByRoster(order, member, tuple(roster))
+
+
+def _no_roster(member: str, listed: str, what: str) -> UsageError:
+    hint = (
+        f"write the names, as in roster of {member} (S01, S02); `xmlstream say --add` adds one later; "
+        "a member of that name stands in double quotes"
+    )
+    return UsageError(f"'roster of {member} {listed}' names {what}, and a roster is a list of its members", hint=hint)
+
+
+def require_no_table(text: str, tables: Container[str]) -> None:
+    """Refuses a roster whose only member is the name of a table or a view, in lower case, perhaps with a column.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for rule in written_rules(text):
+        for part in split_outside(rule.head, ",", quotes=_QUOTES):
+            found = _ONE_NAME.fullmatch(part)
+            if found and found["table"].strip("`").lower() in tables:
+                raise _no_roster(found["member"], found["listed"], f"the table {found['table']}")
+
+
+_ROSTER = r"\broster\s+of\s+(?P<member>`[^`]+`|[^\s(]+)\s*"
+
+_ONE_NAME = re.compile(rf"\s*{_ROSTER}(?P<listed>\(\s*(?P<table>\w+|`[^`]+`)(\.(\w+|`[^`]+`))?\s*\))\s*", re.IGNORECASE)
+"""A roster of one name without double quotes, which may be that of a table."""
+
+_OF_A_QUERY = re.compile(
+    rf"{_ROSTER}(?P<listed>[\s(]*(SELECT\s|WITH\s.*\bAS\s*\(|FROM\s.*\bSELECT\s|VALUES\s*\(|TABLE\s+\w+\s*\)).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A roster that is a query; a name that reads so is written in double quotes."""
 
 
 def _end(parts: _Parts, schema: Schema) -> Rule:

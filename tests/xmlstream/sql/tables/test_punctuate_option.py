@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -300,3 +301,39 @@ def test_a_wrong_option_is_placed_at_its_value(option: str, at: str) -> None:
     with pytest.raises(xs.QueryError) as told:
         script.read(text, {}, "q.sql")
     assert told.value.where == f"q.sql, line 1, column {text.index(at, text.index(option)) + 1}", told.value.what
+
+
+@pytest.mark.parametrize(
+    ("roster", "what"),
+    [
+        ("(SELECT sid FROM sensors)", "a query"),
+        ("(select distinct sid, n\nfrom sensors), order of ts", "a query"),
+        ("((SELECT sid FROM sensors))", "a query"),
+        ("SELECT sid FROM sensors", "a query"),
+        ("(WITH s AS (SELECT 1 AS sid) SELECT sid FROM s)", "a query"),
+        ("(FROM sensors SELECT sid)", "a query"),
+        ("(VALUES ('A'))", "a query"),
+        ("(TABLE sensors)", "a query"),
+        ("(sensors)", "the table sensors"),
+        ("( Sensors ), order of ts", "the table Sensors"),
+        ("(`sensors`)", "the table `sensors`"),
+        ("(sensors.sid)", "the table sensors"),
+        ("(dear)", "the table dear"),
+        ("(report)", "the table report"),
+    ],
+)
+def test_a_roster_from_a_query_or_a_table_is_refused_with_what_to_write(roster: str, what: str) -> None:
+    tables = "CREATE TABLE Sensors (sid STRING) USING parquet OPTIONS (path 'sensors');\n"
+    tables += "CREATE VIEW dear AS SELECT sid FROM sensors;\n"
+    with pytest.raises(QueryError, match=re.escape(f"names {what}, and a roster is a list of its members")) as told:
+        script.read(tables + query(f"roster of sid {roster}".replace("'", "''")))
+    assert "line 3" in (told.value.where or "")
+    assert "roster of sid (S01, S02)" in (told.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "roster", ['("sensors")', '("SELECT sid FROM sensors")', "(Selector, sensors)", "(table 5, with love)", "(sensor)"]
+)
+def test_a_roster_of_names_that_are_like_a_query_or_a_table_is_one(roster: str) -> None:
+    tables = "CREATE TABLE sensors (sid STRING) USING parquet OPTIONS (path 'sensors');\n"
+    script.read(tables + query(f"roster of sid {roster}"))
