@@ -242,6 +242,10 @@ def _items(found: Findings, options: SourceOptions) -> _Sentences:
         else:
             yield "misread", f"{what}; path.{name} '{leaf}' would read one", name
 
+    for less, more, element in sorted(each.split("\t") for each in found.uneven):
+        what = f"entries of {less} and {more} do not belong together in all rows: some {element} has more of {more}"
+        yield "uneven", f"{what}; {element} as an ARRAY<STRUCT<…>> keeps each with its own", more
+
 
 def _punctuations(found: Findings, options: SourceOptions) -> _Sentences:
     for leaf, count in sorted(found.void.items()):

@@ -1,15 +1,14 @@
 """Texts in Arrow's string arrays: access by their buffers, and arrays of leaves as texts.
 
-A string array stores all characters in one buffer, and the offsets of the texts in another. An attribute of array type
-has all leaves at its path, in document order; before typing it is a list of texts.
+A string array stores all characters in one buffer, and the offsets of the texts in another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -187,35 +186,6 @@ def _buffer(numbers: Any) -> pa.Buffer:
 
 def _array(numbers: Longs) -> Any:
     return pa.array(numbers)
-
-
-Element = TypeVar("Element")
-
-
-def keep_places(
-    texts: list[Element | list[Element | None] | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]
-) -> None:
-    """Inserts nulls into arrays whose leaves have the same parent elements, where a parent lacks the leaf.
-
-    If a parent has a leaf several times, or an array has leaves elsewhere, too, nothing is inserted; an array without
-    any leaf stays null.
-
-    Args:
-        texts: The texts of all attributes, lists for arrays; modified in place.
-        sibling_arrays: The indexes of the arrays.
-        had: For each parent element, the number of leaves of each array.
-    """
-    places = [leaves for leaves in had if any(leaves)]
-    for array, index in enumerate(sibling_arrays):
-        known = texts[index]
-        if len(known if isinstance(known, list) else ()) != sum(leaves[array] for leaves in places):
-            return
-    if any(max(leaves) > 1 for leaves in places):
-        return
-    for array, index in enumerate(sibling_arrays):
-        if isinstance(known := texts[index], list):
-            leaves = iter(known)
-            texts[index] = [next(leaves) if place[array] else None for place in places]
 
 
 def read_array(

@@ -4,9 +4,10 @@ Paths are `hour`, `bidder/person_ref/@person`, `../@id`. A step can match any el
 elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has the one that is present. A condition
 selects elements by an XML attribute: `string[@key='concept:name']/@value`.
 
-Four things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
-row's number among the rows of its parent, `position()`; an element with all its contents, as XML text,
-`xml(description)`; and the path or URL of the document, `document()`, or a part of it, `document([0-9]{8})`.
+Five things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
+row's number among the rows of its parent, `position()`; all text in the row, `string(.)`, of which `.` is only what is
+in no other element; an element with all its contents, as XML text, `xml(description)`; and the path or URL of the
+document, `document()`, or a part of it, `document([0-9]{8})`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass, field, replace
@@ -24,11 +26,12 @@ from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, Prefixes
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _DOCUMENT = re.compile(r"\s*document\(\s*(?P<part>.*?)\s*\)\s*", re.DOTALL)
-_SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
-_ALTERNATIVE = re.compile(r"\|(?![^{]*\})(?![^\[]*\])")
-_DEEP = re.compile(r"(\{[^{}]*\}|\[[^\]]*\])|//")
+_IN_BRACKETS = r"""\{[^{}]*\}|\[(?:'[^']*'|"[^"]*"|[^'"\]])*\]"""
+_ALL_OF = re.compile(rf"\s*(xml|string)\(\s*((?:{_IN_BRACKETS}|[^()\[])*?)\s*\)\s*")
+_MARK = re.compile(rf"({_IN_BRACKETS})|//|\|")
+_PART = re.compile(rf"(?:{_IN_BRACKETS}|[^/{{}}\[])+|/")
 _NAME = re.compile(r"(\{[^{}]*\})?" + NAME)
-_CONDITION = re.compile(r"""\[\s*@\s*([^\s=\[\]'"/]+)\s*=\s*('[^'\[\]]*'|"[^"\[\]]*")\s*\]""")
+_CONDITION = re.compile(r"""\[\s*@\s*([^\s=\[\]'"/]+)\s*=\s*('[^']*'|"[^"]*")\s*\]""")
 
 
 ANYWHERE = "**"
@@ -46,7 +49,8 @@ class LeafPath:
             a name, `[@key='x']`, is a step, too: it leads to those of the elements that meet it.
         attribute: The XML attribute at the end, in no namespace unless the name has one; None for the element's text.
         function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
-            parent, from 1; `xml` for an element as XML text; `document` for the path or URL of the document.
+            parent, from 1; `string` for all text in the row; `xml` for an element as XML text; `document` for the path
+            or URL of the document.
         part: For `document`, the regular expression of a part of it; empty for all.
         others: Alternative paths of the leaf.
     """
@@ -54,7 +58,7 @@ class LeafPath:
     up: int
     steps: tuple[str, ...]
     attribute: str | None = None
-    function: Literal["name", "position", "xml", "document"] | None = None
+    function: Literal["name", "position", "string", "xml", "document"] | None = None
     part: str = field(default="", repr=False)
     others: tuple[LeafPath, ...] = field(default=(), repr=False)
 
@@ -67,6 +71,11 @@ class LeafPath:
     def is_element(self) -> bool:
         """Whether it leads to an element in the row, or to the row itself."""
         return not self.up and self.attribute is None and self.function is None
+
+    @property
+    def names_elements(self) -> bool:
+        """Whether it is a single path, and each of its steps names an element."""
+        return not (self.others or {"*", ANYWHERE} & set(self.steps))
 
     @property
     def is_ancestors_leaf(self) -> bool:
@@ -92,7 +101,7 @@ class LeafPath:
         """
         if (called := _called(text, prefixes)) is not None:
             return called
-        first, *others = _ALTERNATIVE.split(text)
+        first, *others = _alternatives(text)
         if others:
             places = [LeafPath.parse(each, prefixes) for each in (first, *others)]
             if any(place.is_outside for place in places):
@@ -136,19 +145,33 @@ class LeafPath:
         >>> str(LeafPath.parse("a[@k='x']/b|*[@k='y']"))
         "a[@k='x']/b|*[@k='y']"
         """
-        if self.function == "xml":
-            return f"xml({'/'.join(self.steps).replace('/[', '[') or '.'})"
+        if self.function in ("xml", "string"):
+            return f"{self.function}({_written(self.steps) or '.'})"
         if self.function == "name":
             return f"name({'/'.join(['..'] * self.up) or '.'})"
         if self.function is not None:
             return f"{self.function}({self.part})"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
-        written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//").replace("/[", "[") or "."
-        return "|".join([written, *map(str, self.others)])
+        return "|".join([_written(ends) or ".", *map(str, self.others)])
+
+
+def _written(parts: Iterable[str]) -> str:
+    """Writes the parts of a path; a condition follows its element."""
+    text = ""
+    for part in parts:
+        is_next = text and not text.endswith("//") and not part.startswith("[")
+        text += "//" if part == ANYWHERE else f"/{part}" if is_next else part
+    return text
+
+
+def _alternatives(text: str) -> list[str]:
+    """Splits a path at the bars that are in no condition and no namespace URI."""
+    bars = [mark.start() for mark in _MARK.finditer(text) if mark[0] == "|"]
+    return [text[begin : end - 1] for begin, end in pairwise([0, *(bar + 1 for bar in bars), len(text) + 1])]
 
 
 def _called(text: str, prefixes: Prefixes) -> LeafPath | None:
-    """Parses what is not a leaf: `name(..)`, `position()`, `document()`, `xml(…)`; None if it is a leaf."""
+    """Parses what is not a leaf: `name(..)`, `position()`, `document()`, `xml(…)`, `string(.)`; None if it is one."""
     if called := _CALL.fullmatch(text):
         if not called["up"]:
             return LeafPath(0, (), function="position")
@@ -160,11 +183,14 @@ def _called(text: str, prefixes: Prefixes) -> LeafPath | None:
             hint = "document() is the whole path or URL, document([0-9]+) the last number in it"
             raise UsageError(f"'{text}' is not a valid path: {error}", hint=hint) from None
         return LeafPath(0, (), function="document", part=document["part"])
-    if subtree := _SUBTREE.fullmatch(text):
-        below = LeafPath.parse(subtree[1], prefixes)
-        if below.up or below.attribute is not None or below.function is not None:
-            hint = "xml(…) takes an element in the row: xml(text), xml(.)"
+    if called := _ALL_OF.fullmatch(text):
+        below, function = LeafPath.parse(called[2], prefixes), called[1]
+        if below.up or below.attribute is not None or below.function is not None or below.others:
+            hint = f"{function}(…) takes an element in the row: {function}(text), {function}(.)"
             raise UsageError(f"'{text}' is not a valid path", hint=hint)
+        if function == "string":
+            # The text of an element in the row is all text in it.
+            return below if below.steps else LeafPath(0, (), function="string")
         return LeafPath(0, below.steps, function="xml")
     return None
 
@@ -173,9 +199,9 @@ def _parts(path: str) -> list[str]:
     """Splits a path at its slashes, except those in namespace URIs."""
     if {"[", "]"} & set(_CONDITION.sub("", path)):
         raise UsageError(f"'{path}' is not a valid path", hint=_CONDITION_HINT)
-    text = _DEEP.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
+    text = _MARK.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
     text = text.removeprefix("/") if path.strip().startswith("//") else text
-    parts = re.findall(r"(?:\{[^{}]*\}|\[[^\]]*\]|[^/{}\[])+|/", text)
+    parts = _PART.findall(text)
     names = [part.strip() for part in parts[::2]]
     if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
         raise UsageError(f"'{path}' is not a valid path", hint=_HINT)
@@ -191,7 +217,7 @@ def _steps(step: str, path: str, prefixes: Prefixes) -> Iterator[str]:
     yield name if name in ("*", ANYWHERE) else _name(name, path, prefixes)
     if found is not None:
         attribute = _name(found[1], path, prefixes).removeprefix("{}")
-        yield f"[@{attribute}={found[2] if chr(39) in found[2][1:-1] else repr(found[2][1:-1])}]"
+        yield f"[@{attribute}={found[2]}]" if "'" in found[2][1:-1] else f"[@{attribute}='{found[2][1:-1]}']"
 
 
 @lru_cache(maxsize=1 << 12)
@@ -253,6 +279,7 @@ class LeafTree:
 
     Attributes:
         columns: The attributes whose leaf it is.
+        wholes: For the row, the attributes that have all text in it.
         subtrees: The attributes that contain it as XML text, with all its contents.
         structures: The attributes that are structures of its fields.
         attributes: The attributes whose leaves are XML attributes of the element, by name.
@@ -260,11 +287,12 @@ class LeafTree:
         conditions: The declarations for the element itself, if it meets a condition.
         tested: The XML attribute that led here by a condition; empty for none.
         known: The declarations for child elements by tag, a cache.
-        sibling_arrays: The arrays whose leaves are in the element, if there are several.
+        placed: The arrays that have an entry for each such element, null for one without their leaf.
         is_passage: Whether only declarations for any depth apply below it.
     """
 
     columns: list[int] = field(default_factory=list)
+    wholes: list[int] = field(default_factory=list)
     subtrees: list[int] = field(default_factory=list)
     structures: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
@@ -272,26 +300,31 @@ class LeafTree:
     conditions: dict[str, LeafTree] = field(default_factory=dict)
     tested: str = ""
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
-    sibling_arrays: tuple[int, ...] = ()
+    placed: list[int] = field(default_factory=list)
     is_passage: bool = False
 
 
-def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Collection[int] = ()) -> LeafTree:
-    """Builds the tree of the wanted attributes within the row; `structures` are the indexes of structures."""
+def leaf_tree(paths: tuple[LeafPath, ...], arrays: Collection[int] = (), structures: Collection[int] = ()) -> LeafTree:
+    """Builds the tree of the attributes within the row; `arrays` and `structures` are the indexes of such."""
     root = LeafTree()
-    for index in wanted:
-        path = paths[index]
+    for index, path in enumerate(paths):
         if path.is_outside:
             continue
+        is_placed = index in arrays and index not in structures and path.names_elements
         for place in (path, *path.others):
             node = root
-            for step in place.steps:
+            for step, after in zip_longest(place.steps, place.steps[1:], fillvalue=""):
                 if step.startswith("["):
                     node = node.conditions.setdefault(step, LeafTree(tested=condition(step)[0]))
                 else:
                     node = node.children.setdefault(step, LeafTree())
+                # The last step is the leaf itself, unless that is an attribute.
+                if is_placed and not after.startswith("[") and (after or place.attribute is not None):
+                    node.placed.append(index)
             if place.function == "xml":
                 node.subtrees.append(index)
+            elif place.function == "string":
+                node.wholes.append(index)
             elif index in structures:
                 node.structures.append(index)
             elif place.attribute is None:
@@ -299,17 +332,6 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Co
             else:
                 node.attributes.setdefault(place.attribute, []).append(index)
     return root
-
-
-def mark_arrays(node: LeafTree, arrays: Collection[int], *, is_row: bool = True) -> None:
-    """Records in each element which arrays have their leaves in it; the row itself is excluded."""
-    below = [*node.children.values(), *node.conditions.values()]
-    for child in below:
-        mark_arrays(child, arrays, is_row=False)
-    leaves = [node.columns, node.subtrees, *node.attributes.values()]
-    leaves += [child.columns + child.subtrees for child in below if not child.sibling_arrays]
-    found = tuple(index for columns in leaves for index in columns if index in arrays)
-    node.sibling_arrays = found if len(found) > 1 and not is_row else ()
 
 
 def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:

@@ -4,8 +4,8 @@ A structure is an element with its fields, each by its path from that element:
 
     b STRUCT<_id: INT, x: STRING, c: ARRAY<INT>>      <b id="1"><x>a</x><c>2</c><c>3</c></b>
 
-A field's path is the default path of a column with the same name. Before typing, a structure has the texts of its
-fields, and an array a list of texts.
+A field's path is the default path of a column with the same name, unless it is declared: `path.b.x`. Before typing, a
+structure has the texts of its fields, and an array a list of texts.
 """
 
 from __future__ import annotations
@@ -77,24 +77,28 @@ class Structure:
 
     @staticmethod
     def of(
-        domain: Domain, path: Callable[[str, bool], LeafPath], format_: Callable[[Domain], str | None]
+        name: str,
+        domain: Domain,
+        path: Callable[[str, str, Domain], LeafPath],
+        format_: Callable[[str, Domain], str | None],
     ) -> Structure | None:
         """Returns the structure of a domain, or of the elements of its array; None for other domains.
 
         Args:
-            domain: The domain of an attribute.
-            path: Maps a field's name to its path, given whether it is a structure, too.
-            format_: Maps a field's domain to its pattern.
+            name: The name of an attribute; for a field with those around it, `b.x`.
+            domain: Its domain.
+            path: Maps a field to its path, given its name in full and alone, and the domain of its values.
+            format_: Maps a field to its pattern, given its name in full, and that domain.
         """
         fields = fields_of(element_of(domain) or domain)
         if fields is None:
             return None
-        domains = [element_of(field.domain) or field.domain for field in fields]
+        inside = [(f"{name}.{field.name}", field.name, element_of(field.domain) or field.domain) for field in fields]
         return Structure(
             fields,
-            tuple(path(name, each.opaque) for name, each in zip(fields.names, domains, strict=True)),
-            tuple(format_(each) for each in domains),
-            tuple(Structure.of(each, path, format_) for each in domains),
+            tuple(path(whole, field, each) for whole, field, each in inside),
+            tuple(format_(whole, each) for whole, _, each in inside),
+            tuple(Structure.of(whole, each, path, format_) for whole, _, each in inside),
         )
 
 
@@ -102,7 +106,7 @@ def text_type(domain: Domain, structure: Structure | None) -> pa.DataType:
     """Returns the type of an attribute before its texts are typed: a text, or lists and structures of texts.
 
     >>> domain = Domain("ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>")
-    >>> structure = Structure.of(domain, lambda name, _: LeafPath(0, (name,)), lambda domain: None)
+    >>> structure = Structure.of("s", domain, lambda whole, name, _: LeafPath(0, (name,)), lambda name, domain: None)
     >>> str(text_type(domain, structure))
     'list<element: struct<x: string, y: list<element: string>>>'
     """

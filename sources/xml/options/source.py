@@ -3,8 +3,8 @@
 The data source, the planner of a query and `xmlstream check` all use one `SourceOptions`. Its names are those of
 Spark's own XML source where the meaning is the same.
 
-An option of a single attribute is `path.NAME`: its path in a row, or its format. The option without a name
-applies to all attributes of its type.
+An option of a single attribute is `path.NAME`: its path in a row, or its format. That of a field in a structure is
+`path.NAME.FIELD`: its path in the structure's element. The option without a name applies to all attributes of its type.
 
 A document can promise by its structure that each id occurs once, or that the end of a section closes its contents:
 
@@ -166,15 +166,25 @@ def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str 
     found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
     for name, pattern in given.items():
         option, dot, _ = name.partition(".")
-        if dot and option in _FORMATS.values():
+        if dot and option in _FORMATS.values() and not _is_of_field(name, schema):
             place = _place(name, schema)
-            if _FORMATS.get(types[place]) != option:
-                kind = next(
-                    type_.__name__.removesuffix("Type").upper() for type_, of in _FORMATS.items() if of == option
-                )
-                raise UsageError(f"{name} of a {schema[place].domain.type}", hint=f"it is for columns of type {kind}")
+            _require_format(name, schema[place].domain)
             found[place] = date_pattern(name, pattern)
     return tuple(found)
+
+
+def _require_format(option: str, domain: Domain) -> None:
+    """Checks that values of a domain have such a format; UsageError if not."""
+    of = option.partition(".")[0]
+    if _FORMATS.get(type(_of_values(domain).sql)) != of:
+        kind = next(type_.__name__.removesuffix("Type").upper() for type_, each in _FORMATS.items() if each == of)
+        raise UsageError(f"{option} of a {domain.type}", hint=f"it is for columns of type {kind}")
+
+
+def _is_of_field(option: str, schema: Schema) -> bool:
+    """Whether an option is for a field in a structure, `path.NAME.FIELD`."""
+    column, names = option.partition(".")[2].lower(), [name.lower() for name in schema.names]
+    return column not in names and any(column.startswith(f"{name}.") for name in names)
 
 
 def _place(option: str, schema: Schema) -> int:
@@ -194,7 +204,11 @@ def paths_of(
     given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
 ) -> tuple[LeafPath, ...]:
     """Returns the path to the leaf of each attribute; raises UsageError."""
-    declared_paths = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
+    declared_paths = {
+        _place(name, schema): path
+        for name, path in given.items()
+        if name.startswith("path.") and not _is_of_field(name, schema)
+    }
     paths = [
         LeafPath.parse(declared_paths[i], prefixes)
         if i in declared_paths
@@ -210,16 +224,43 @@ def paths_of(
     return tuple(paths)
 
 
-def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
-    """Returns the declared structure of each attribute, or of the elements of its array."""
+def structures_of(
+    given: Mapping[str, str], schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]
+) -> tuple[Structure | None, ...]:
+    """Returns the declared structure of each attribute, or of the elements of its array; raises UsageError."""
+    of_fields = {name: text for name, text in given.items() if "." in name and _is_of_field(name, schema)}
+    left = {name.lower(): (name, text) for name, text in of_fields.items()}
 
-    def path(name: str, is_structure: bool) -> LeafPath:
-        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes, is_structure=is_structure)
+    def path(whole: str, name: str, domain: Domain) -> LeafPath:
+        if (declared := left.pop(f"path.{whole}".lower(), None)) is None:
+            return default_path(name, read["attributePrefix"], read["valueTag"], prefixes, is_structure=domain.opaque)
+        found = LeafPath.parse(declared[1], prefixes)
+        if any(place.is_outside for place in (found, *found.others)):
+            hint = "the path of a field begins at the structure's element, and stays in it"
+            raise UsageError(f"{declared[0]} '{declared[1]}' leads outside the structure", hint=hint)
+        _require_kind(whole, domain, found)
+        return found
 
-    def format_(domain: Domain) -> str | None:
+    def format_(whole: str, domain: Domain) -> str | None:
+        for option in _FORMATS.values():
+            if (declared := left.pop(f"{option}.{whole}".lower(), None)) is not None:
+                _require_format(declared[0], domain)
+                return date_pattern(*declared)
         return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
 
-    return tuple(Structure.of(attribute.domain, path, format_) for attribute in schema)
+    found = tuple(Structure.of(attribute.name, attribute.domain, path, format_) for attribute in schema)
+    for option, _ in left.values():
+        raise UsageError(f"{option} names no field", hint="path.line.sku is the field sku of the structures in line")
+    return found
+
+
+def _require_kind(name: str, domain: Domain, path: LeafPath) -> None:
+    """Checks that a path leads to values of a domain, the array's or the attribute's own; UsageError if not."""
+    if domain.opaque and not all(place.is_element for place in (path, *path.others)):
+        what = f"{path} is not an element, and {name} a {domain.type}"
+        raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
+    if path.function in ("xml", "string") and not isinstance(domain.sql, StringType):
+        raise UsageError(f"{path} is text, and {name} a {domain.type}", hint="declare a STRING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +375,7 @@ class SourceOptions:
         source = SourceOptions(
             **{**plain, **derived},
             paths=paths,
-            structures=structures_of(declared, prefixes, read),
+            structures=structures_of(given, declared, prefixes, read),
             formats=formats_of(given, declared, read),
             prefixes=prefixes_of(given, declared),
             structural=structural,
@@ -427,16 +468,10 @@ class SourceOptions:
             )
         for attribute, path in zip(self.schema, self.paths, strict=True):
             kind = _of_values(attribute.domain)
-            if kind.opaque and not all(place.is_element for place in (path, *path.others)):
-                what = f"{path} is not an element, and {attribute.name} a {attribute.domain.type}"
-                raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
+            _require_kind(attribute.name, kind, path)
             if path.function == "document" and kind is not attribute.domain:
                 what = f"{path} is one text, and {attribute.name} a {attribute.domain.type}"
                 raise UsageError(what, hint="declare a STRING, or the type of the part that is meant")
-            if path.function == "xml" and not isinstance(kind.sql, StringType):
-                raise UsageError(
-                    f"{path} is text, and {attribute.name} a {attribute.domain.type}", hint="declare a STRING"
-                )
         if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
             raise UsageError(
                 f"{leaves[0]} needs the option unitTag",

@@ -57,6 +57,7 @@ class Findings(Record):
         void: The number of punctuations that close nothing, by the undeclared leaf that they restrict.
         bounds: The number of punctuations that hold until the stream closes a bound, by the bound's attribute.
         ended: The number of those that arrived after the bound was closed.
+        uneven: Pairs of arrays whose entries do not correspond, with the element in which they have other numbers.
         aside: The number of diverted items, by kind.
         short: Sentences on groups that were closed before all their tuples had come, or on malformed items.
     """
@@ -75,6 +76,7 @@ class Findings(Record):
     ended: Mapping[str, int] = field(default_factory=Counter)
     aside: Mapping[str, int] = field(default_factory=Counter)
     short: NameSet = frozenset()
+    uneven: NameSet = frozenset()
 
     def __add__(self, other: Findings) -> Findings:
         """Adds the findings of two parts."""
@@ -213,6 +215,7 @@ class FindingsCollector:
             foreign=few_names(self._parser.reader.foreign),
             said=counts,
             void=self._void,
+            uneven=few_names(map("\t".join, self._parser.reader.leaves.all_uneven)),
         )
         return found + self._missed(found, ranges[0]) if ranges else found
 

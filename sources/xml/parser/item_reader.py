@@ -3,6 +3,9 @@
 This is the reference reader of an item, from a parsed element; every faster reader must agree with it. It returns
 one leaf text for each attribute of a tuple, and for each field of a structure in it.
 
+An array has all leaves at its path, in document order. An element on its path without such a leaf has null in it, so
+that the entries of `b/@x` and `b/y` are those of the same elements, unless one of these has several: that is `uneven`.
+
 All rows in an ancestor share the leaves of its other children, such as `../title`. Such a leaf may precede or
 follow the row. So the ancestor must be within a unit (`unitTag`), which is never split: a task that reads a row has
 the whole unit.
@@ -10,6 +13,7 @@ the whole unit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +21,6 @@ from lxml import etree
 
 from xmlstream.punct_ns.domain import BLANKS
 from xmlstream.punct_ns.xml_form import LIFESPAN
-from xmlstream.sources.xml.options.arrow_text import keep_places
 from xmlstream.sources.xml.options.leaf_paths import (
     LeafPath,
     LeafTree,
@@ -26,7 +29,6 @@ from xmlstream.sources.xml.options.leaf_paths import (
     flat_leaves,
     leaf_tree,
     local_tag,
-    mark_arrays,
 )
 from xmlstream.sources.xml.options.nested_values import Structure, element_of
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -59,6 +61,8 @@ class LeafTexts:
         tree: The tree of their leaves.
         arrays: The indexes of arrays, which may have any number of leaves.
         structures: The readers of structures, or of arrays of structures, by index.
+        uneven: What was found of arrays whose entries do not correspond: two of them, and an element of both in which
+            they have different numbers of entries.
     """
 
     def __init__(
@@ -79,8 +83,8 @@ class LeafTexts:
             if structure is not None
         }
         self.singly_idle = frozenset(i for i in idle if not paths[i].others and "*" not in paths[i].steps)
-        self.tree = leaf_tree(paths, range(len(names)), self.structures)
-        mark_arrays(self.tree, self.arrays)
+        self.tree = leaf_tree(paths, self.arrays, self.structures)
+        self.uneven: set[tuple[str, str, str]] = set()
 
     @staticmethod
     def of_source(options: SourceOptions, idle: frozenset[int]) -> LeafTexts:
@@ -103,10 +107,11 @@ class LeafTexts:
         Raises:
             UnreadableError: A leaf occurs twice.
         """
-        had: dict[tuple[int, ...], list[list[int]]] = {}
-        self._read(element, self.tree, texts, set(), had)
-        for sibling_arrays, leaves in had.items():
-            keep_places(texts, sibling_arrays, leaves)
+        nulls: Counter[int] = Counter()
+        self._read(element, self.tree, texts, set(), nulls)
+        for index, count in nulls.items():
+            if count == len(texts[index]):
+                texts[index] = None
 
     def see(self, columns: Sequence[int], text: Any, texts: Texts, seen: set[int]) -> None:
         """Sets the text of a leaf, which must be its first.
@@ -126,32 +131,57 @@ class LeafTexts:
         node: LeafTree,
         texts: Texts,
         seen: set[int],
-        had: dict[tuple[int, ...], list[list[int]]],
+        nulls: Counter[int],
     ) -> None:
-        before = [len(texts[index] or ()) for index in node.sibling_arrays] if node.sibling_arrays else None
+        before = [len(texts[index] or ()) for index in node.placed] if node.placed else []
+        self._take_leaves(element, node, texts, seen)
+        for place in _met(element, node):
+            self._read(element, place, texts, seen, nulls)
+        for child in element if node.children else ():
+            if not isinstance(child, NO_ELEMENT):
+                for place in declared_below(node, str(child.tag)):
+                    self._read(child, place, texts, seen, nulls)
+        if before:
+            self._place(element, node.placed, before, texts, nulls)
+
+    def _take_leaves(self, element: etree._Element, node: LeafTree, texts: Texts, seen: set[int]) -> None:
+        """Sets the texts of the leaves that are the element, or its XML attributes."""
         if node.columns:
             text = None
             if not self.idle.issuperset(node.columns):
                 text = own_text(element) if node is self.tree else element_text(element)
             self._take(node.columns, text, texts, seen)
-        if node.subtrees:
-            is_idle = self.idle.issuperset(node.subtrees)
-            self._take(node.subtrees, None if is_idle else subtree_text(element), texts, seen)
+        if node.wholes or node.subtrees:
+            for columns, text_of in ((node.wholes, element_text), (node.subtrees, subtree_text)):
+                self._take(columns, None if self.idle.issuperset(columns) else text_of(element), texts, seen)
         for index in node.structures:
             self._take([index], self._structure(element, index), texts, seen)
         for name, columns in node.attributes.items():
             value = attribute_text(element, name)
             if value is not None:
                 self._take(columns, value, texts, seen)
-        for place in _met(element, node):
-            self._read(element, place, texts, seen, had)
-        for child in element if node.children else ():
-            if not isinstance(child, NO_ELEMENT):
-                for place in declared_below(node, str(child.tag)):
-                    self._read(child, place, texts, seen, had)
-        if before is not None:
-            after = [len(texts[index] or ()) for index in node.sibling_arrays]
-            had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
+
+    def _place(
+        self, element: etree._Element, arrays: Sequence[int], before: list[int], texts: Texts, nulls: Counter[int]
+    ) -> None:
+        """Adds null to those of these arrays that have no entry more than before the element."""
+        for index, known in zip(arrays, before, strict=True):
+            if len(texts[index] or ()) == known:
+                self._take([index], None, texts, set())
+                nulls[index] += 1
+        more = [len(texts[index]) - known for index, known in zip(arrays, before, strict=True)]
+        if max(more) > min(more):
+            self.note_uneven(local_tag(str(element.tag)), arrays, more)
+
+    @property
+    def all_uneven(self) -> set[tuple[str, str, str]]:
+        """What is uneven, in structures, too."""
+        return self.uneven.union(*(inner.all_uneven for inner in self.structures.values()))
+
+    def note_uneven(self, element: str, arrays: Sequence[int], counts: Sequence[int]) -> None:
+        """Notes that these arrays have different numbers of entries in an element of this local name."""
+        few, many = counts.index(min(counts)), counts.index(max(counts))
+        self.uneven.add((self.names[arrays[few]], self.names[arrays[many]], element))
 
     def _structure(self, element: etree._Element, index: int) -> dict[str, object] | None:
         """Returns the texts of a structure's fields; None if it is nil or not wanted."""
@@ -212,24 +242,35 @@ class AncestorLeaves:
             ancestor = ancestor.getparent() if ancestor is not None else None
         if ancestor is None or not self._is_in_unit(ancestor):
             raise UnreadableError(f"{self._names[index]}, at {path}, is only known inside {self._unit}")
-        found: list[etree._Element] = [ancestor]
-        for step in path.steps:
-            if step.startswith("["):
-                found = [element for element in found if meets_step(element, step)]
-                continue
-            found = [child for element in found for child in element.iterchildren("*") if _has_name(child, step)]
-        texts = [element_text(element) for element in found]
-        if path.attribute is not None:
-            values = [attribute_text(element, path.attribute) for element in found]
-            texts = [value for value in values if value is not None]
-        if index in self._arrays:
-            return texts or None
+        is_array = index in self._arrays
+        found = list(_texts_below(ancestor, path.steps, path.attribute, is_placed=is_array and path.names_elements))
+        texts = [text for _, text in found]
+        if is_array:
+            return texts if any(is_leaf for is_leaf, _ in found) else None
         if len(texts) > 1:
             raise UnreadableError(f"{self._names[index]}, at {path}, occurs twice")
         return texts[0] if texts else None
 
     def _is_in_unit(self, element: etree._Element) -> bool:
         return any(local_tag(str(each.tag)) == self._unit for each in (element, *element.iterancestors()))
+
+
+def _texts_below(
+    element: etree._Element, steps: tuple[str, ...], attribute: str | None, *, is_placed: bool
+) -> Iterator[tuple[bool, str | None]]:
+    """Yields whether there is a leaf, which is so without `is_placed`, and its text, for each below an element."""
+    step, *rest = steps
+    at = 1 if rest and rest[0].startswith("[") else 0
+    for child in element.iterchildren("*"):
+        if not _has_name(child, step) or (at and not meets_step(child, rest[0])):
+            continue
+        if further := tuple(rest[at:]):
+            found = list(_texts_below(child, further, attribute, is_placed=is_placed))
+        elif attribute is None:
+            found = [(True, element_text(child))]
+        else:
+            found = [(True, value)] if (value := attribute_text(child, attribute)) is not None else []
+        yield from found or ([(False, None)] if is_placed else [])
 
 
 def meets_step(element: etree._Element, step: str) -> bool:

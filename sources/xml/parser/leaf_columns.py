@@ -34,6 +34,7 @@ def are_decided(leaves: LeafTexts) -> bool:
     def decides(node: LeafTree) -> bool:
         mine = [
             *node.columns,
+            *node.wholes,
             *node.subtrees,
             *node.structures,
             *(i for each in node.attributes.values() for i in each),
@@ -55,11 +56,13 @@ class _Leaves:
         rows: The record of each.
         elements: The element of each.
         texts: The texts; None if they are not read.
+        are_absent: Whether these are elements without the leaf.
     """
 
     rows: Offsets
     elements: Offsets
     texts: Any
+    are_absent: bool = False
 
 
 @dataclass(slots=True)
@@ -102,6 +105,9 @@ class LeafColumns:
 
     def _column(self, parts: list[_Leaves], count: int, kind: Any, tuples: Offsets, *, is_array: bool) -> Any:
         """Returns the texts of an attribute by record; without a type, only looks for records with several."""
+        if kind is None and is_array:
+            return None
+        there = [part.rows for part in parts if not part.are_absent]
         rows, texts = parts[0].rows, parts[0].texts
         if len(parts) > 1:
             order = np.argsort(np.concatenate([part.elements for part in parts]), kind="stable")
@@ -111,8 +117,12 @@ class LeafColumns:
             order = np.argsort(rows, kind="stable")
             rows, texts = rows[order], None if kind is None else reordered(texts, order)
         if is_array:
-            if kind is None:
-                return None
+            if len(there) < len(parts):
+                # Without any leaf an array is null.
+                has_leaf = np.zeros(count, np.bool_)
+                has_leaf[np.concatenate([*there, np.zeros(0, np.int64)])] = True
+                kept = np.flatnonzero(has_leaf[rows])
+                rows, texts = rows[kept], reordered(texts, kept)
             ends: Any = np.searchsorted(rows, np.arange(count + 1)).astype(np.int32)
             empty: Any = pa.array(ends[1:] == ends[:-1])
             return pa.ListArray.from_arrays(pa.array(ends), texts, type=kind, mask=empty)
@@ -140,9 +150,11 @@ class _Walk:
     def node(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
         """Adds the leaves at a node, and below it, for these elements of the records `rows`."""
         window = self.columns.window
-        before = {index: len(self.found.get(index, ())) for index in node.sibling_arrays}
+        before = {index: len(self.found.get(index, ())) for index in node.placed if index in self.types}
         if node.columns:
             self._texts(node.columns, elements, rows, is_record=node is self.leaves.tree)
+        if node.wholes:
+            self._texts(node.wholes, elements, rows, is_record=False)
         for index in (*node.subtrees, *node.structures):
             self._add([index], rows, elements, self._structures(index, elements, rows))
         if node.attributes:
@@ -153,8 +165,8 @@ class _Walk:
             self._below(node, *window.children(elements, rows))
             if ANYWHERE in node.children:
                 self._descendants(node.children[ANYWHERE], elements, rows)
-        if before:
-            self._require_equal_counts(before, elements, rows)
+        if before and len(elements):
+            self._place(before, elements, rows)
 
     def _descendants(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:
         """Adds the leaves at the children of a node, for the elements at any depth."""
@@ -252,17 +264,29 @@ class _Walk:
                 if len(met):
                     self.node(below, elements[met], rows[met])
 
-    def _require_equal_counts(self, before: dict[int, int], elements: Offsets, rows: Offsets) -> None:
-        """Leaves records to the reference reader if one of their elements lacks a leaf that it has for another array.
-
-        The leaves of several arrays in one element belong together (`keep_places`).
-        """
-        if self.is_nested:
-            raise UndecidedError
+    def _place(self, before: dict[int, int], elements: Offsets, rows: Offsets) -> None:
+        """Adds null to the arrays that have no leaf in one of these elements (`LeafTexts`)."""
+        owners = self._keys(elements, rows)
+        order = np.argsort(owners, kind="stable") if self.is_nested else None
         counts = []
         for index, known in before.items():
-            new = [part.elements for part in self.found.get(index, ())[known:]]
-            inside = np.concatenate(new) if new else np.zeros(0, np.int64)
-            counts.append(np.bincount(np.searchsorted(elements, inside, "right") - 1, minlength=len(elements)))
+            new = self.found.get(index, [])[known:]
+            inside = [self._keys(part.elements, part.rows) for part in new]
+            owner = np.searchsorted(owners, np.concatenate([*inside, np.zeros(0, np.int64)]), "right", order) - 1
+            count = np.bincount(owner, minlength=len(owners))
+            lacking = np.flatnonzero(count == 0)
+            if order is not None:
+                lacking = np.sort(order[lacking])
+            if len(lacking):
+                nulls = pa.nulls(len(lacking), self.types[index].value_type)
+                self.found.setdefault(index, []).append(_Leaves(rows[lacking], elements[lacking], nulls, True))
+            counts.append(np.maximum(count, 1))
         for count in counts[1:]:
-            self._leave(rows[count != counts[0]])
+            if len(uneven := np.flatnonzero(count != counts[0])):
+                at = int(uneven[0] if order is None else order[uneven[0]])
+                these = [int(each[uneven[0]]) for each in counts]
+                self.leaves.note_uneven(self.columns.window.local_name(int(elements[at])), list(before), these)
+
+    def _keys(self, elements: Offsets, rows: Offsets) -> Offsets:
+        """Returns numbers in which elements of different records are in no order with each other."""
+        return elements + rows * len(self.columns.window.start) if self.is_nested else elements

@@ -24,7 +24,7 @@ from xmlstream.sources.xml.parser.leaf_columns import LeafColumns, TextTypes, ar
 from xmlstream.sources.xml.parser.structural_punctuations import ClosedSection, from_section, is_section
 from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
 from xmlstream.sources.xml.splits.split_points import Offsets
-from xmlstream.sources.xml.splits.tags import local_name, parse_content
+from xmlstream.sources.xml.splits.tags import parse_content
 
 pc: Any = pyarrow.compute
 
@@ -213,7 +213,7 @@ def _outer_texts(window: TokenWindow, rows: Offsets, path: LeafPath, names: Any)
         for level in (-1 - different[different < 0]).tolist()
     ]
     if path.attribute is None:
-        found: Any = pa.array([_local_name(window, element) for element in inside.tolist()], pa.string())
+        found: Any = pa.array([window.local_name(element) for element in inside.tolist()], pa.string())
     else:
         found = _each(window, inside, replace(path, up=0), pa.string())
     return reordered(pa.concat_arrays([pa.array(around, pa.string()), found]), number)
@@ -238,10 +238,6 @@ def _numbers(parent: Offsets) -> Offsets:
     sizes = np.diff(np.append(first, len(order)))
     number[order] = np.arange(len(order)) - np.repeat(first, sizes) + 1
     return number
-
-
-def _local_name(window: TokenWindow, element: int) -> str:
-    return local_name(window.text[window.start[element] : window.end[element]]).decode()
 
 
 def _parsed(window: TokenWindow, elements: Offsets, wanted: Offsets) -> Iterator[tuple[int, etree._Element]]:

@@ -26,7 +26,7 @@ from lxml import etree
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
 from xmlstream.sources.xml.splits.split_points import Offsets, Tags
-from xmlstream.sources.xml.splits.tags import MAX_DEPTH, check_content, on_one_line, parse_content
+from xmlstream.sources.xml.splits.tags import MAX_DEPTH, check_content, local_name, on_one_line, parse_content
 
 Words = npt.NDArray[np.uint64]
 
@@ -316,6 +316,10 @@ class TokenWindow:
             found = [self.starts[self.are_named(self.starts, self.words, each)] for each in self.context.written(name)]
             known = self._named[name] = np.sort(np.concatenate(found))
         return known
+
+    def local_name(self, element: int) -> str:
+        """Returns the local name of an element."""
+        return local_name(self.text[self.start[element] : self.end[element]]).decode()
 
     @cached_property
     def words(self) -> Words:

@@ -43,7 +43,7 @@ def test_a_leaf_may_stand_before_the_row_behind_it_or_nowhere(path: Path, cuts: 
         "<s><row><a>2</a></row><title>two<b>!</b></title><p:row><a>2</a></p:row></s><s><row/></s></unit>"
     )
     rows = [
-        Item("tuple", ("1", "one", "7", ["i", "j"], "u")),  # type: ignore[arg-type]
+        Item("tuple", ("1", "one", "7", ["i", None, "j"], "u")),  # type: ignore[arg-type]
         Item("tuple", ("2", "two!", "7", None, None)),
         Item("tuple", (None, None, "7", None, None)),
     ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -137,3 +138,27 @@ def test_what_is_no_condition_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="is not a valid path") as refused:
         LeafPath.parse(text)
     assert "string[@key='name']/@value" in str(refused.value.hint)
+
+
+KEYS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=6)
+
+
+@given(keys=st.lists(st.one_of(KEYS, st.text("[]/|{}'\"\\<&:@=*()", min_size=1, max_size=5)), min_size=1, max_size=4))
+@example(keys=["Temp [°C]", "a/[b", "a//b", "a|b]", "x\\y", "{}", "xml(a)"])
+def test_every_key_can_be_addressed_unless_it_has_both_quotes(path: Path, keys: list[str]) -> None:
+    written = [key for key in dict.fromkeys(keys) if not {"'", '"'} <= set(key)]
+    inside = [f"<p n={quoteattr(key)}>{place}</p><q n={quoteattr(key)} v='{place}'/>" for place, key in enumerate(keys)]
+    path.write_text(f"{HEAD}{f'<row>{chr(10).join(inside)}</row>' * 3}</r>", encoding="utf-8")
+    given, places = dict[str, str](), [keys.index(key) for key in written]
+    for place, key in enumerate(written):
+        quote = "'" if '"' in key else '"'
+        given |= {
+            f"path.p{place}": f"p[@n={quote}{key}{quote}]|z",
+            f"path.v{place}": f"//q[@n={quote}{key}{quote}]/@v",
+        }
+        assert LeafPath.parse(str(LeafPath.parse(given[f"path.p{place}"]))) == LeafPath.parse(given[f"path.p{place}"])
+    schema = ", ".join(f"p{place} ARRAY<INT>, v{place} ARRAY<INT>" for place in range(len(written)))
+    if written:
+        found = read_cut(path, WHOLE, schema=schema, **given)
+        wanted: Any = tuple([n for n, key in enumerate(keys) if key == keys[place]] for place in places for _ in "pv")
+        assert [item.texts for item in found.items[:-1]] == [wanted] * 3

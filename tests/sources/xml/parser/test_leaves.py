@@ -15,6 +15,10 @@ from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import NAME
+from xmlstream.runtime.likely_mistakes import of_source
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.range_parser import WholeReading
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -194,11 +198,12 @@ PATHS = {"path.x": "b/@x", "path.y": "b/@y", "path.c": "b/c", "path.alone": "d/@
     ("row", "arrays"),
     [
         ("<b x='1' y='2'/><b x='3'/>", (["1", "3"], ["2", None], None, None)),
-        ("<b x='1'/><b/><b y='2'><c>3</c></b>", (["1", None], [None, "2"], [None, "3"], None)),
+        ("<b x='1'/><b/><b y='2'><c>3</c></b>", (["1", None, None], [None, None, "2"], [None, None, "3"], None)),
         ("<b x='1'><c/></b><b x=''/>", (["1", ""], None, ["", None], None)),
         ("<b x='1'><c i:nil='1'/></b><b x='2'><c>3</c></b>", (["1", "2"], None, [None, "3"], None)),
-        ("<b x='1'><c>2</c><c>3</c></b><b x='4'/>", (["1", "4"], None, ["2", "3"], None)),
-        ("<d x='1'/><d/><d x='2'/>", (None, None, None, ["1", "2"])),
+        ("<b x='1'><c>2</c><c>3</c></b><b x='4'/>", (["1", "4"], None, ["2", "3", None], None)),
+        ("<d x='1'/><d/><d x='2'/>", (None, None, None, ["1", None, "2"])),
+        ("<b/><d/>", (None, None, None, None)),
         ("", (None, None, None, None)),
     ],
 )
@@ -237,7 +242,101 @@ def test_arrays_of_the_attributes_of_one_element_belong_together(path: Path, see
     given = {f"path.{name}": f"b/@{name}" for name in "xyz"}
     found = rows(path, body, any_cuts(random), ", ".join(f"{name} ARRAY<STRING>" for name in "xyz"), **given)
     for item, row in zip(found, etree.fromstring(f"<r>{body}</r>"), strict=True):
-        records = [b for b in row if len(b.attrib)]
-        columns = [[b.get(name) for b in records] for name in "xyz"]
+        columns = [[b.get(name) for b in row] for name in "xyz"]
         texts: Any = item.texts
         assert texts == tuple(column if any(column) else None for column in columns)
+
+
+PLACED = {
+    "a": "g/@i",
+    "b": "g/h/@i",
+    "c": "g/h",
+    "d": "g/h/k/@j",
+    "e": "h/g",
+    "f": "g[@i='1']/h/@i",
+    "g": "xml(h/g)",
+    "h": "h",
+    "i": "g/h[@i='1']",
+    "j": "@i",
+    "k": "*/@i",
+    "l": "g/h|h/g",
+    "m": "//h/@j",
+}
+"""Paths of arrays; those from k on do not name each element."""
+
+
+def entries(element: etree._Element, steps: list[str]) -> list[tuple[bool, str | None]]:
+    """What the rule says: the leaves below an element, and null where an element on the path has none."""
+    if not steps:
+        return [(True, str(element.xpath("string()")))]
+    if steps[0].startswith("@"):
+        return [(True, str(value)) for value in [element.get(steps[0][1:])] if value is not None]
+    found: list[tuple[bool, str | None]] = []
+    for child in element:
+        name, _, value = steps[0].rstrip("']").partition("[@i='")
+        if child.tag == name and (not value or child.get("i") == value):
+            found += entries(child, steps[1:]) or [(False, None)]
+    return found
+
+
+def drawn_element(random: Random, depth: int) -> str:
+    given = "".join(f" {key}='{random.randrange(3)}'" for key in "ij" if random.random() < 0.4)
+    inside = "".join(drawn_element(random, depth + 1) for _ in range(random.randrange(4 - depth)))
+    name = random.choice("ghk")
+    return f"<{name}{given}>{inside or random.choice(['', '7'])}</{name}>"
+
+
+@given(st.integers(0, 1 << 40))
+def test_an_array_means_the_same_whatever_stands_beside_it(path: Path, seed: int) -> None:
+    random = Random(seed)
+    body, is_nested = "", random.random() < 0.3
+    for _ in range(12):
+        inside = "".join(drawn_element(random, 1) for _ in range(random.randrange(4)))
+        row = f"<row{random.choice(['', ' i=`5`', ' i=`5`']).replace('`', chr(34))}>{inside}</row>"
+        body = f"<row><w>{body}</w>{inside}</row>" if is_nested and random.random() < 0.3 else body + row
+    names = [name for name in PLACED if random.random() < 0.5] or ["a"]
+    given = {f"path.{name}": PLACED[name] for name in names}
+    found = rows(path, body, any_cuts(random), ", ".join(f"{name} ARRAY<STRING>" for name in names), **given)
+    for item, row_ in zip(found, etree.fromstring(f"<r>{body}</r>").iter("row"), strict=True):
+        for name, texts in zip(names, item.texts, strict=True):
+            got: Any = texts
+            if name in "klm":
+                nodes: Any = row_.xpath(PLACED[name].replace("//", ".//"))
+                texts_ = [str(node) if isinstance(node, str) else node.xpath("string()") for node in nodes]
+                assert sorted(got or []) == sorted(texts_), name
+            elif name != "g":
+                wanted = entries(row_, PLACED[name].split("/"))
+                assert got == ([text for _, text in wanted] if any(there for there, _ in wanted) else None), name
+    alone = [rows(path, body, WHOLE, f"{name} ARRAY<STRING>", **{f"path.{name}": PLACED[name]}) for name in names]
+    assert [item.texts for item in found] == [tuple(one.texts[0] for one in each) for each in zip(*alone, strict=True)]
+
+
+@pytest.mark.parametrize("times", [1, 30])
+@pytest.mark.parametrize(
+    ("row", "uneven"),
+    [
+        ("<f n='W'><v>3</v><v>4</v></f><f n='C'><v>red</v></f>", {"n\tv\tf"}),
+        ("<f n='W'><v>3</v></f><f n='C'/><f><v>4</v></f>", set()),
+        ("<f n='W'/><f n='C'><u><w/><w/></u></f>", {"n\tw\tf"}),
+        ("<f n='W'><v>3</v><v>4</v><u><w/><w/></u></f>", {"n\tv\tf"}),
+        ("<s><c><a>3</a><a>4</a><b>5</b></c></s>", {"s.b\ts.a\tc"}),
+        ("<s><c><a>3</a><b>5</b></c><c/></s>", set()),
+    ],
+)
+def test_a_finding_says_where_the_entries_of_arrays_do_not_belong_together(
+    path: Path, times: int, row: str, uneven: set[str]
+) -> None:
+    path.write_text(f"<r>{f'<row>{row}</row>' * times}<row/></r>", encoding="utf-8")
+    schema = "n ARRAY<STRING>, v ARRAY<STRING>, w ARRAY<STRING>, s STRUCT<a: ARRAY<INT>, b: ARRAY<INT>>"
+    given = {"path.n": "f/@n", "path.v": "f/v", "path.w": "f/u/w", "path.s.a": "c/a", "path.s.b": "c/b"}
+    reading = WholeReading(SourceOptions.parse({"path": str(path), "rowTag": "row", **given}, schema))
+    list(reading.pieces())
+    assert reading.findings().uneven == uneven
+
+
+def test_arrays_whose_entries_do_not_belong_together_are_said_with_a_way_on() -> None:
+    options = SourceOptions.parse({"path": "x", "rowTag": "f"}, "`a b` ARRAY<STRING>, v ARRAY<STRING>")
+    found = Findings(tuples=1, read=frozenset("v"), had=frozenset("v"), uneven=frozenset(["a b\tv\tf"]))
+    (said,) = [each for each in of_source("s", found, options, None) if each.kind == "uneven"]
+    assert "entries of a b and v do not belong together in all rows: some f has more of v" in said.what
+    assert "f as an ARRAY<STRUCT<…>> keeps each with its own" in said.what

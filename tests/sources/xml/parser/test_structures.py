@@ -112,3 +112,40 @@ def test_what_cannot_be_one_is_refused_in_words(schema: str, options: dict[str, 
     with pytest.raises(UsageError) as error:
         SourceOptions.parse({"path": "x", "rowTag": "row", **options}, schema)
     assert refusal in str(error.value)
+
+
+def test_a_field_has_a_path_and_a_format_of_its_own(tmp_path: Path) -> None:
+    schema = "b ARRAY<STRUCT<_VALUE: STRING, ref: ARRAY<STRING>, day: DATE, d: STRUCT<x: INT>, y_d: INT>>"
+    given = {
+        "namespaces": "x urn:x, y urn:y",
+        "path.b._VALUE": "string(.)",
+        "path.b.ref": "*/@r|//q[@k='a]b']",
+        "dateFormat.b.day": "dd.MM.yyyy",
+        "path.b.d": "x:d",
+        "path.b.d.x": "@n",
+        "path.B.Y_D": "y:d",
+    }
+    inside = "<b>see <i r='1'>this</i><q k='a]b'>2</q></b><b><day>24.12.2020</day><x:d n='3'/><y:d>4</y:d></b>"
+    body = f"<row xmlns:x='urn:x' xmlns:y='urn:y'>{inside}</row>"
+    found, malformed, _ = rows(tmp_path, body * 20, schema, **given)
+    assert not malformed
+    one = {"_VALUE": "see this2", "ref": ["1", "2"], "day": None, "d": None, "y_d": None}
+    other = {"_VALUE": "24.12.20204", "ref": None, "day": "2020-12-24", "d": {"x": 3}, "y_d": 4}
+    assert json.loads(json.dumps(found, default=str)) == [[[one, other]]] * 20
+
+
+@pytest.mark.parametrize(
+    ("option", "refusal"),
+    [
+        ({"path.a.z": "z"}, "path.a.z names no field"),
+        ({"path.z.x": "z"}, "path.z.x names no attribute"),
+        ({"path.a.x": "../z"}, "path.a.x '../z' leads outside the structure"),
+        ({"path.a.x": "string(.)"}, "string(.) is text, and a.x a INT"),
+        ({"path.a.s": "@s"}, "@s is not an element, and a.s a STRUCT"),
+        ({"dateFormat.a.x": "dd.MM.yyyy"}, "dateFormat.a.x of a INT"),
+    ],
+)
+def test_what_no_field_can_have_is_refused_in_words(option: dict[str, str], refusal: str) -> None:
+    with pytest.raises(UsageError) as error:
+        SourceOptions.parse({"path": "x", "rowTag": "row", **option}, "a STRUCT<x: INT, s: STRUCT<y: INT>>")
+    assert refusal in str(error.value)

@@ -70,3 +70,15 @@ def test_one_that_is_there_twice_is_malformed(path: Path) -> None:
     path.write_text("<r><row><d/><d/></row></r>", encoding="utf-8")
     found = read_cut(path, WHOLE, schema="x STRING", **{"path.x": "xml(d)"})
     assert [one.reason for one in found.malformed] == ["x occurs twice"]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 40])
+def test_all_text_of_a_row_is_that_of_its_elements_too(path: Path, cuts: Cuts, times: int) -> None:
+    given = {"schema": "own STRING, whole STRING, b STRING", "path.own": ".", "path.whole": "string( . )"}
+    given |= {"path.b": "string(b)", "path.t": "", "path.x": ""}
+    row = "<row>a <b>b<i>c</i></b> d<!-- no --><![CDATA[<]]></row>"
+    path.write_text(f"<r>{row * times}<row>e</row></r>", encoding="utf-8")
+    found = read_cut(path, cuts, **{name: text for name, text in given.items() if text})
+    tuples = [Item("tuple", ("a  d<", "a bc d<", "bc"))] * times + [Item("tuple", ("e", "e", None))]
+    assert found.items[:-1] == tuples
