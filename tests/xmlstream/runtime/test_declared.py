@@ -263,7 +263,8 @@ def test_what_cannot_be_declared_is_refused_by_name(session: Session, tmp_path: 
 
 ROSTER = """
 CREATE TABLE report (sid ${TYPE}, hour INT) USING punctuated_xml
-OPTIONS (path '${HOME}/in', rowTag 't', schemes 'sid, hour', punctuate 'roster of sid (${MEMBERS})${ORDER}', ungrammatical '${LATE}');
+OPTIONS (path '${HOME}/in', rowTag 't', schemes 'sid, hour', punctuate 'roster of sid (${MEMBERS})${ORDER}',
+ ungrammatical '${LATE}');
 SELECT hour, count(*) AS n FROM report GROUP BY hour;
 """
 
