@@ -51,9 +51,10 @@ Ungrammatical = Literal["fail", "drop", "divert"]
 
 _COUNTS = {
     "on": f"count_if({POSITION} IS NOT NULL AND {ASIDE} IS NULL)",
-    "late": f"count_if({ASIDE} IN ('{UNGRAMMATICAL}', '{CONTRADICTORY}'))",
-    "ahead": f"count_if({ASIDE} = '{AHEAD}')",
+    "late": f"count_if({POSITION} IS NOT NULL AND {ASIDE} IN ('{UNGRAMMATICAL}', '{CONTRADICTORY}'))",
+    "ahead": f"count_if({POSITION} IS NOT NULL AND {ASIDE} = '{AHEAD}')",
 }
+"""Counts of tuples. A rule's own rows have no position, and may have values that are late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +136,17 @@ class Punctuate(Operator):
     def _set_aside(self, computed: Frame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports late tuples, as `ungrammatical` decides, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
-            first = computed.where(f"{ASIDE} <> '{AHEAD}'").limit(1, in_order(POSITION)).to_arrow()
+            first = (
+                computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} <> '{AHEAD}'")
+                .limit(1, in_order(POSITION))
+                .to_arrow()
+            )
             raise self._offence(in_utc(first).to_pylist()[0], computed, state)
         state.set_aside += facts["late"] + facts["ahead"]
         schema = state.inputs[0]
         wanted = "true" if self.ungrammatical == "divert" else f"{ASIDE} = '{AHEAD}'"
         names = [a.name for a in schema if a.name in computed.columns]
-        chosen = computed.where(f"{ASIDE} IS NOT NULL AND {wanted}")
+        chosen = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NOT NULL AND {wanted}")
         reasons = {
             UNGRAMMATICAL: f"punctuate by {self.rule.name} closed its values before it came",
             AHEAD: f"it is further ahead of the tuples before it than punctuate by {self.rule.name} allows",

@@ -21,7 +21,7 @@ follows from its punctuations. One that is added closes nothing by its past, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,11 @@ _NEVER = "9223372036854775807"
 
 _MEMBERS, _COMING = "members", "coming"
 """The roster if it is another than the rule's, and the one that counts behind the tuples of this slice: as JSON."""
+
+
+def changed(members: Iterable[Value], joined: Iterable[Value], removed: Collection[Value]) -> list[Value]:
+    """The members of a roster, in order, once some have joined and others have been removed."""
+    return [member for member in dict.fromkeys((*members, *joined)) if member not in removed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +213,15 @@ class ByRoster(Rule):
         """The punctuation that closed the value of the late tuple."""
         return Punctuation.all(schema) if self.attribute is None else up_to(self.attribute, values, schema), ""
 
-    def change(self, joined: Iterable[Value], removed: Iterable[Value], state: OperatorState) -> None:
-        """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins."""
+    def change(self, joined: Iterable[Value], removed: Collection[Value], state: OperatorState) -> bool:
+        """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins.
+
+        Returns whether it did: a change that leaves nobody changes nothing.
+        """
         domain = state.inputs[0].attribute(self.member).domain
-        left = [member for member in (*self._members(state, _COMING), *joined) if member not in removed]
-        state.notes[_COMING] = json.dumps([domain.write(member) for member in dict.fromkeys(left)])
+        if left := changed(self._members(state, _COMING), joined, removed):
+            state.notes[_COMING] = json.dumps([domain.write(member) for member in left])
+        return bool(left)
 
     def members(self, notes: Facts, domain: Domain) -> list[Value]:
         """The members by the recorded notes, whose attribute has this domain."""

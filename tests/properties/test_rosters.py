@@ -15,8 +15,9 @@ from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.harness.running import Running
 from tests.oracles import oracle
 from tests.oracles.oracle import Tuple
-from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuate import Punctuate, Ungrammatical
 from xmlstream.operators.punctuators.roster import ByRoster
+from xmlstream.punct_ns.errors import UngrammaticalStream
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 
@@ -89,14 +90,18 @@ EXAMPLES = settings(
 
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize("order", [None, "n"])
-def test_what_all_members_have_closed_is_closed(session: Session, order: str | None) -> None:
+@pytest.mark.parametrize("ungrammatical", ["divert", "fail"])
+def test_what_all_members_have_closed_is_closed(
+    session: Session, order: str | None, ungrammatical: Ungrammatical
+) -> None:
     @EXAMPLES
     @given(streams(), st.integers(0, 4), st.data())
     def holds(slices: list[tuple[list[Tuple], list[Punctuation]]], restart: int, data: st.DataObject) -> None:
         expected, told = Expected(in_order=order is not None), list[Punctuation]()
         rule = ByRoster(order, "WHO", MEMBERS)
         with tempfile.TemporaryDirectory() as directory:
-            running = Running(session, Path(directory), Punctuate(rule, "drop"), SCHEMA, positioned=True)
+            running = Running(session, Path(directory), Punctuate(rule, ungrammatical), SCHEMA, positioned=True)
+            came = 0
             for i, (tuples, new) in enumerate(slices):
                 if data.draw(st.integers(0, 3)) == 0:
                     change = data.draw(st.sampled_from([(["aa"], []), (["c"], ["a"]), ([], ["b"]), (["b"], [])]))
@@ -105,8 +110,20 @@ def test_what_all_members_have_closed_is_closed(session: Session, order: str | N
                         rule.change(*change, running._state)
                 else:
                     left = []
-                on_time = [t for t in tuples if expected.takes(t)]
+                positions = range(came, came := came + len(tuples))
+                is_on_time = [expected.takes(t) for t in tuples]
+                on_time = [t for t, on in zip(tuples, is_on_time, strict=True) if on]
+                late = [(at, t) for at, t, on in zip(positions, tuples, is_on_time, strict=True) if not on]
+                if late and ungrammatical == "fail":
+                    with pytest.raises(UngrammaticalStream) as raised:
+                        running.slice((tuples, new))
+                    assert (raised.value.tuple_position, raised.value.tuple) == late[0]
+                    return
                 done = running.slice((tuples, new))
+                assert (running.set_aside[0], [letter.position for letter in running.set_aside[1]]) == (
+                    len(late),
+                    [at for at, _ in late],
+                )
                 assert sorted(map(str, done.tuples)) == sorted(map(str, on_time)), (i, tuples)
                 expected.over = [t for t in UNIVERSE if t in expected.over or expected.has_passed(t)]
                 gone = set(expected.members) - set(left or expected.members)

@@ -34,7 +34,8 @@ class CommonOptions(TypedDict, total=False):
         keep_open: The end of the input does not close the query: a later run resumes.
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output first.
-        moved: Accept that inputs or outputs have moved since the last run, or that published documents are gone.
+        moved: Accept that inputs or outputs have moved since the last run, or that published documents or loaded slices
+            are gone.
         change: Go on with the state of the query that the checkpoint belongs to, as far as the plan allows.
         undo: Return to the query before a change, if no slice was committed since.
         trigger: For `start`, shortest time between two slices, such as `10s`.

@@ -89,9 +89,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = False,
     moved: Annotated[
         bool,
-        flag(
-            "Accept that inputs or outputs have moved, or that published documents are gone.", "--moved", group=_INPUT
-        ),
+        flag("Accept that inputs or outputs have moved, or that published results are gone.", "--moved", group=_INPUT),
     ] = False,
     change: Annotated[
         bool, flag("Go on with the state of another query, as far as its plan allows.", "--change", group=_INPUT)

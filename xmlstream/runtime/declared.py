@@ -22,12 +22,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.punctuators.roster import ByRoster
+from xmlstream.operators.punctuators.roster import ByRoster, changed
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
 from xmlstream.punct_ns.pattern import EMPTY
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -63,6 +64,11 @@ class Declared(Record):
     time: datetime
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+    def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
+        """The senders that are added, and those that are removed, as values of their attribute's domain."""
+        added, removed = (list(map(domain.read, texts)) for texts in (self.added, self.removed))
+        return added, removed
 
     def __str__(self) -> str:
         changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
@@ -150,11 +156,16 @@ def change_rosters(
 ) -> list[Declared]:
     """Declares which senders are added to the rosters of a source, and which are taken from them; returns the notes.
 
+    They are judged together with the changes that wait to be taken in.
+
     Raises:
         UsageError: There is no such source, or it has no roster; a sender is not a value, or not on the roster; or none
             is left.
     """
-    changed = []
+    store = folder_at(checkpoint)
+    taken_in = set() if last is None else {each.key for each in last.declared}
+    waiting = [each for each in DeclaredNotes(store).waiting() if each.key not in taken_in]
+    changes = []
     for name in _scans(root, source):
         if not (found := list(rosters(root, name))):
             hint = "declare one: punctuate 'roster of sid (S1, S2)'"
@@ -162,19 +173,23 @@ def change_rosters(
         for called, node, rule in found:
             domain = node.schema.attribute(rule.member).domain
             now = rule.members({} if last is None else last.state(called).notes, domain)
+            for each in waiting:
+                if each.source == name:
+                    now = changed(now, *each.senders(domain)) or now
             try:
                 more, fewer = (list(map(domain.read, texts)) for texts in (added, removed))
+                replace(rule, roster=(*now, *more)).require(node.schema)
             except ValueError as error:
                 raise UsageError(f"{error}: {rule.member} is {domain.type}") from None
             on_it = ", ".join(map(domain.write, now))
             if strange := [domain.write(member) for member in fewer if member not in now]:
                 raise UsageError(f"{', '.join(strange)} is not on the roster of {rule.member}", hint=f"it has {on_it}")
-            if not [member for member in (*now, *more) if member not in fewer]:
+            if not changed(now, more, fewer):
                 raise UsageError(
                     f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
                 )
-        changed.append((name, "", tuple(added), tuple(removed)))
-    return _noted(folder_at(checkpoint), changed, by)
+        changes.append((name, "", tuple(added), tuple(removed)))
+    return _noted(store, changes, by)
 
 
 def _noted(

@@ -362,9 +362,9 @@ class Execution:
         """Has senders that were declared count as added or removed behind the slice."""
         for each in declared:
             for name, node, rule in rosters(self._root, each.source) if each.added or each.removed else ():
-                domain = node.schema.attribute(rule.member).domain
-                added, removed = (list(map(domain.read, texts)) for texts in (each.added, each.removed))
-                rule.change(added, removed, self._states[self._by_name[name]])
+                senders = each.senders(node.schema.attribute(rule.member).domain)
+                if not rule.change(*senders, self._states[self._by_name[name]]):
+                    _LOG.warning("%s: it would leave no sender on the roster, and changes nothing", each)
 
     def _requests(self) -> dict[str, int]:
         """The requests to object stores since the last call."""

@@ -33,12 +33,11 @@ from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import SinkHome
+from xmlstream.sink.staged_sink import GO_ON
 from xmlstream.sink.target import Target, require_fresh
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
-
-_GO_ON = "--moved goes on without"
 
 
 class PublishedOutput:
@@ -73,7 +72,7 @@ class PublishedOutput:
             raise StateError(
                 f"{len(missing)} of the documents that this query has published are gone, the first is {missing[0]}",
                 where=self._where,
-                hint=f"put them back, or {_GO_ON} them",
+                hint=f"put them back, or {GO_ON} them",
             )
         if strange := self.strange:
             raise StateError(
@@ -92,7 +91,7 @@ class PublishedOutput:
                     f"{name} is not as it was published: its length and checksum are {self._output.checksum(here)}, "
                     f"those of this query's document are {sum_}",
                     where=self._where,
-                    hint=f"restore it from a copy, or remove it: {_GO_ON} it",
+                    hint=f"restore it from a copy, or remove it: {GO_ON} it",
                 )
             left -= size
 
@@ -113,11 +112,11 @@ class Recovered:
     """A recovered checkpoint, the query's id, the dead letters, and the locks of the run.
 
     Dead letters are written to a directory. If the first output is an object store, `letters` is another store, which
-    receives them once their slice is committed.
+    receives them once their slice is committed. `same` is the record of the query.
     """
 
     checkpoint: Checkpoint
-    query: str
+    same: SameQuery
     dead_letters: Path
     letters: Store
     used: DirectoryLocks
@@ -134,8 +133,28 @@ class Recovered:
 
     def home(self, result: int, engine: Engine, *, overwrite: bool) -> SinkHome:
         """The facts about the run that the sink of a result needs."""
-        drafts, goes_on = _drafts(self.checkpoint.store.path(), result), self.checkpoint.latest is not None
-        return SinkHome(drafts, self.query, goes_on, overwrite, engine, bool(self.checkpoint.mirror.apart))
+        drafts, latest = _drafts(self.checkpoint.store.path(), result), self.checkpoint.latest
+        return SinkHome(
+            drafts,
+            self.same.id,
+            latest is not None,
+            overwrite,
+            engine,
+            bool(self.checkpoint.mirror.apart),
+            self._loaded(result, Folder(drafts)),
+            latest.slice if latest is not None else -1,
+        )
+
+    def _loaded(self, result: int, drafts: Folder) -> int | None:
+        """The last slice of which nothing is left in the drafts; None if there is none, or it may be gone."""
+        latest, there = self.checkpoint.latest, drafts.names()
+        if latest is None:
+            return None
+        draft = latest.outputs[result]
+        waits = draft is not None and not {draft.name, hidden(draft.name)}.isdisjoint(there)
+        listed = (slice_of(each.name) or 0 for each in self.checkpoint.documents if each.result == result)
+        numbers = (number for number in listed if number >= self.same.since(result))
+        return max((number for number in numbers if not (waits and number == latest.slice)), default=None)
 
     def end(self) -> None:
         """Ends commits to the checkpoint, and releases the locks."""
@@ -191,6 +210,9 @@ def recover(
         checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}
+            if output is None and moved and documents:
+                # A table, which nobody has looked at yet.
+                same.forget(result, max(slice_of(name) or 0 for name in documents) + 1)
             if output is not None:
                 if moved and checkpoint.latest and before[result] not in ("-", output.where):
                     # Drafts that were committed and not published may still lie in the former output.
@@ -208,7 +230,7 @@ def recover(
         used.release()
         raise
     checkpoint.require_in_place = used.require_in_place
-    return Recovered(checkpoint, same.id, dead_letters.root, letters, used)
+    return Recovered(checkpoint, same, dead_letters.root, letters, used)
 
 
 _UNDONE = "undone"

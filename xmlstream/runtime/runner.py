@@ -367,7 +367,7 @@ def _launched(
             watcher.ended(execution.failure)
         on_end()
 
-    query = RunningQuery(loop, recovered.query, settings.name, noted)
+    query = RunningQuery(loop, recovered.same.id, settings.name, noted)
 
     def is_over() -> bool:
         if query.isActive:

@@ -161,6 +161,8 @@ class SinkHome:
         overwrite: Whether results of other queries may be removed.
         engine: What computes the query; None if no sink needs it.
         is_apart: Whether the workers of the engine do not see `drafts`.
+        loaded: Last slice that a table must have, since an earlier run has loaded it; None for none.
+        last: Last committed slice, the last one that a table can have; None if nobody knows.
     """
 
     drafts: Path
@@ -169,6 +171,8 @@ class SinkHome:
     overwrite: bool = False
     engine: Engine | None = None
     is_apart: bool = False
+    loaded: int | None = None
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

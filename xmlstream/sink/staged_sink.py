@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 GOES_ON = "nothing is lost: the next run with the same checkpoint continues here"
 """The hint if a slice cannot be loaded."""
 
+GO_ON = "--moved goes on without"
+"""The way on if something that was published is gone."""
+
 _PAUSES = (0.05, 0.2, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0)
 """The seconds before each further attempt to reach a table."""
 
@@ -190,6 +193,29 @@ def require_own(table: str, home: SinkHome, where: str | None = None) -> None:
     if home.goes_on or not home.overwrite:
         hint = "name another table, give the checkpoint of that query, or --overwrite"
         raise StateError(f"the table {table} has slices of another query", where=where, hint=hint)
+
+
+def require_last(table: str, found: int | None, home: SinkHome, where: str | None = None) -> None:
+    """Checks that a table is as old as its checkpoint: it has each slice that was loaded, and none that is to come.
+
+    `found` is the last slice of this query that the table has; None if it has none, or does not exist.
+
+    Raises:
+        StateError: The table is gone, older or newer.
+    """
+    if home.loaded is not None and (found is None or found < home.loaded):
+        has = "it is gone, or was made anew" if found is None else f"the last one that it has is slice {found}"
+        raise StateError(
+            f"the table {table} has lost slices of this query: {has}, but slice {home.loaded} was loaded",
+            where=where,
+            hint=f"restore it from the moment of the checkpoint, or {GO_ON} them",
+        )
+    if home.last is not None and found is not None and found > home.last:
+        raise StateError(
+            f"the table {table} has slice {found} of this query, but the last one of the checkpoint is {home.last}",
+            where=where,
+            hint="the checkpoint is older than the table: restore both from one moment",
+        )
 
 
 def require_columns(

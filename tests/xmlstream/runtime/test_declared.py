@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from xmlstream.diagnosis.inspection import inspect, plan_of
 from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageError
+from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.commit_log import CommitLog, made_whole
-from xmlstream.runtime.declared import Declared, DeclaredNotes, change_rosters, declare
+from xmlstream.runtime.declared import Declared, DeclaredNotes, change_rosters, declare, rosters
 from xmlstream.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -260,8 +262,9 @@ def test_what_cannot_be_declared_is_refused_by_name(session: Session, tmp_path: 
 
 
 ROSTER = """
-CREATE TABLE report (sid STRING, hour INT) USING punctuated_xml
-OPTIONS (path '${HOME}/in', rowTag 't', schemes 'sid, hour', punctuate 'roster of sid (S1, S2)');
+CREATE TABLE report (sid ${TYPE}, hour INT) USING punctuated_xml
+OPTIONS (path '${HOME}/in', rowTag 't', schemes 'sid, hour', punctuate 'roster of sid (${MEMBERS})${ORDER}',
+ ungrammatical '${LATE}');
 SELECT hour, count(*) AS n FROM report GROUP BY hour;
 """
 
@@ -269,18 +272,27 @@ SELECT hour, count(*) AS n FROM report GROUP BY hour;
 class Senders(Feed):
     """Senders in one stream, of which a roster lists two."""
 
-    def __init__(self, session: Session, home: Path) -> None:
+    def __init__(
+        self,
+        session: Session,
+        home: Path,
+        order: str = "",
+        type: str = "STRING",
+        members: str = "S1, S2",
+        late: str = "fail",
+    ) -> None:
         super().__init__(session, home)
         (home / "in").mkdir()
+        self.of = {"HOME": str(home), "TYPE": type, "MEMBERS": members, "ORDER": order, "LATE": late}
 
     def query(self) -> xs.Query:
-        return xs.from_sql(self.session, ROSTER, {"HOME": str(self.home)})
+        return xs.from_sql(self.session, ROSTER, self.of)
 
     def send(self, *senders: str, hour: int) -> None:
         """One more document, in which each of these senders reports an hour and closes it."""
         self.documents += 1
         text = "".join(f"<t><sid>{s}</sid><hour>{hour}</hour></t>" for s in senders)
-        text += "".join(f"<p:t><sid>{s}</sid><hour>{hour}</hour></p:t>" for s in senders)
+        text += "".join(f"<p:t><sid>{s}</sid><hour>{hour}</hour></p:t>" for s in senders if not self.of["ORDER"])
         (self.home / "in" / f"{self.documents:05}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{text}</s>")
 
     def change(self, added: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> None:
@@ -308,6 +320,115 @@ def test_a_sender_is_added_to_a_roster_and_taken_from_it(session: Session, tmp_p
     assert raised.value.hint == "it has S1, S3"
     with pytest.raises(UsageError, match="no sender would be left"):
         feed.change(removed=("S1", "S3"))
+
+
+BY_ORDER = ", order of hour"
+
+
+def test_a_late_tuple_of_a_sender_that_was_added_is_late(session: Session, tmp_path: Path) -> None:
+    feed = Senders(session, tmp_path, BY_ORDER)
+    feed.send("S1", "S2", hour=5)
+    assert feed.run() == {}
+    feed.change(added=("S3",))
+    assert feed.run() == {}
+    feed.send("S3", hour=3)
+    for _ in range(2):
+        with pytest.raises(UngrammaticalStream, match="S3") as raised:
+            feed.run()
+        assert raised.value.tuple == ("S3", 3)
+        assert raised.value.tuple_position is not None
+
+
+@IN_PROCESS_BY_DAY
+def test_changes_of_a_roster_are_judged_together_with_what_waits(session: Session, tmp_path: Path) -> None:
+    feed = Senders(session, tmp_path)
+    feed.send("S1", hour=1)
+    assert feed.run() == {}
+    feed.change(removed=("S2",))
+    with pytest.raises(UsageError, match="S2 is not on the roster of sid"):
+        feed.change(removed=("S2",))
+    with pytest.raises(UsageError, match="no sender would be left"):
+        feed.change(removed=("S1",))
+    feed.change(added=("S3",))
+    feed.change(removed=("S1",))
+    feed.change(added=("S1",), removed=("S3",))
+    assert feed.run() == {1: 1}
+
+
+@IN_PROCESS_BY_DAY
+def test_changes_that_would_leave_nobody_change_nothing(
+    session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two programs may each take one of two senders from the roster at the same moment."""
+    feed = Senders(session, tmp_path)
+    feed.send("S1", hour=1)
+    assert feed.run() == {}
+    notes = DeclaredNotes(tmp_path / "state")
+    for number, who in enumerate(("S2", "S1")):
+        notes.add(Declared(f"{number:018}.json", "report", "", "ann", datetime.now(UTC), (), (who,)))
+    assert feed.run() == {1: 1}
+    assert feed.waiting() == []
+    assert "report roster -S1" in caplog.text
+    assert "it would leave no sender on the roster" in caplog.text
+
+
+@IN_PROCESS_BY_DAY
+def test_a_sender_that_the_source_cannot_have_is_not_added(session: Session, tmp_path: Path) -> None:
+    feed = Senders(session, tmp_path, type="INT", members="1, 2")
+    feed.send("1", hour=1)
+    feed.run()
+    for text in ("x", "", "1.5", "99999999999"):
+        with pytest.raises(UsageError, match="sid"):
+            feed.change(added=(text,))
+    feed.change(added=("3", " 3", "03"))
+    with pytest.raises(UsageError, match="no sender would be left"):
+        feed.change(removed=("1", "2", "+3"))
+    assert feed.run() == {}
+
+
+OF_TYPES = {
+    "STRING": ["S1", "S2", "S3", "it's", "", "{S1}"],
+    "INT": ["1", "2", "-3", "+4", "05"],
+    "DOUBLE": ["1", "2", "NaN", "-0.0", "1e300"],
+    "DATE": ["2026-01-01", "2026-01-02", "9999-12-31"],
+    "TIMESTAMP": ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-02T01:00:00+01:00"],
+}
+
+
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize("order", ["", BY_ORDER], ids=["punctuations", "order"])
+@pytest.mark.parametrize("type", OF_TYPES)
+@pytest.mark.parametrize("seed", range(SEED, SEED + (20 if AT_NIGHT else 1)))
+def test_no_change_of_a_roster_ends_the_query(
+    session: Session, tmp_path: Path, type: str, order: str, seed: int
+) -> None:
+    """Any changes, taken in one by one or many together, and tuples of any sender behind and between them."""
+    drawn, texts = random.Random(f"{type} {order} {seed}"), OF_TYPES[type]
+    domain = Schema.parse(f"sid {type}").attribute("sid").domain
+    feed = Senders(session, tmp_path, order, type, ", ".join(texts[:2]), "divert")
+    feed.send(*texts[:2], hour=1)
+    feed.run()
+    members = [domain.read(text) for text in texts[:2]]
+    for _ in range(12):
+        if drawn.random() < 0.3:
+            feed.run()
+            ((_, _, rule),) = rosters(plan_of(tmp_path / "state"), "report")
+            last = made_whole(CommitLog(tmp_path / "state" / "commits").records())
+            assert last is not None
+            assert rule.members(last.state("punctuate").notes, domain) == members
+        elif drawn.random() < 0.5:
+            feed.send(*drawn.choices(texts, k=drawn.randint(1, 3)), hour=drawn.randint(1, 5))
+        else:
+            added, removed = (tuple(drawn.choices(texts, k=drawn.randint(0, 2))) for _ in range(2))
+            joined, fewer = ([domain.read(text) for text in some] for some in (added, removed))
+            after = [member for member in dict.fromkeys([*members, *joined]) if member not in fewer]
+            if after and all(member in members for member in fewer):
+                feed.change(added, removed)
+                members = after
+            else:
+                with pytest.raises(UsageError, match="roster"):
+                    feed.change(added, removed)
+    feed.run()
 
 
 @IN_PROCESS_BY_DAY

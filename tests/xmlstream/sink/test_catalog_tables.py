@@ -104,11 +104,11 @@ def test_each_slice_is_appended_with_the_marks_of_its_format(
 def test_an_iceberg_table_that_has_the_slice_gets_it_no_second_time(tmp_path: Path) -> None:
     """By a stand-in of the session, for what Iceberg's table of snapshots answers."""
     spark, frame = mock.MagicMock(), mock.MagicMock()
-    home = mock.MagicMock(query="q7")
+    home = mock.MagicMock(query="q7", loaded=None, last=None)
     home.engine.dataframe.return_value = frame
     frame.sparkSession, frame.schema = spark, []
     spark.table.return_value.schema = []
-    found = spark.table.return_value.where.return_value.selectExpr.return_value.first
+    found = spark.table.return_value.where.return_value.join.return_value.selectExpr.return_value.first
     schema = mock.MagicMock()
     with mock.patch.object(catalog_table, "_format_of", return_value="iceberg"):
         for last, appended in ((None, [4, 5]), (4, [5]), (5, [])):
@@ -128,6 +128,9 @@ def test_an_iceberg_table_that_has_the_slice_gets_it_no_second_time(tmp_path: Pa
                 }
                 for number in appended
             ]
+        home.loaded, found.return_value = 5, [4]
+        with pytest.raises(xs.StateError, match=r"the table lake\.db\.t has lost slices of this query: .* slice 4, "):
+            catalog_table.CatalogLoader("catalog://lake.db.t", schema, home).prepare()
     assert mock.call("lake.db.t.snapshots") in spark.table.call_args_list
 
 

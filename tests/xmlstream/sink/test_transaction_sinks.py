@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,15 +25,18 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.utils.config import Config
 
 import xmlstream as xs
+from tests.harness.dying import Died, dying
+from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.postgres import PASSWORD, postgres
 from xmlstream.operators.storage.object_urls import with_options
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sink import staged_sink
 from xmlstream.sink.closings import ClosedSoFar
-from xmlstream.sink.databases import delta
+from xmlstream.sink.databases import delta, iceberg, postgresql
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, SinkHome, SliceSink
 from xmlstream.sink.staged_sink import StagedSlice
@@ -602,3 +606,227 @@ def test_a_table_of_delta_does_not_begin_among_other_objects(bucket: str, tmp_pa
     endpoint = os.environ["AWS_ENDPOINT_URL"]
     with pytest.raises(UsageError, match=r"exists, but is not a Delta table"):
         _sink(with_options(f"{bucket}/hottest.delta", {"endpoint": endpoint}), tmp_path)
+
+
+class _Nights:
+    """A query that is run night by night into one table, on DuckDB; each night has 10 rows, in its own slice."""
+
+    def __init__(self, place: str, home: Path) -> None:
+        self.place, self.home, self.nights = place, home, 0
+        (home / "in").mkdir()
+
+    def night(self, *, closes: bool = True, rows: int = 10, **options: Any) -> None:
+        """One more night."""
+        self.nights += 1
+        text = "".join(f"<r><hour>{self.nights}</hour><temp>{n}</temp></r>" for n in range(rows))
+        text += f"<p:r><hour>{self.nights}</hour></p:r>" if closes else ""
+        (self.home / "in" / f"{self.nights:03}.xml").write_text(f"<rs xmlns:p='{PUNCT_NS}'>{text}</rs>")
+        self.run(**options)
+
+    def run(self, **options: Any) -> None:
+        session = xs.open_session(engine="duckdb")
+        text = f"""CREATE TABLE s (hour INT, temp DOUBLE) USING punctuated_xml
+            OPTIONS (path '{self.home}/in', rowTag 'r', schemes 'hour'); SELECT hour, temp FROM s"""
+        query = xs.from_sql(session, text)
+        query.run(output=self.place, checkpoint=self.home / "state", keep_open=True, **options)
+
+    def rows(self) -> int:
+        return len(_read(self.place))
+
+
+class _Table:
+    """The two tables of a place: saved, removed, and put back, by whatever their users have for it."""
+
+    def __init__(self, place: str, nights: _Nights) -> None:
+        self.place, self.nights = place, nights
+
+    def _paths(self) -> list[Path]:
+        path = Path(self.place)
+        return [path, path.with_name(f"{path.stem}_closed{path.suffix}")]
+
+    def _execute(self, *commands: str) -> None:
+        url, _, table = self.place.partition("#")
+        with psycopg.connect(url) as connection:
+            for command in commands:
+                connection.execute(command.replace("T_", table))
+
+    def drop(self, which: str = "both") -> None:
+        """Removes the tables, or one of them."""
+        suffixes = {"both": ("", "_closed"), "rows": ("",), "closed": ("_closed",)}[which]
+        for suffix in suffixes:
+            if self.place.startswith("iceberg"):
+                catalog.load_catalog("tests").drop_table(f"there.hottest{suffix}")
+            elif self.place.startswith("postgresql"):
+                self._execute(f"DROP TABLE T_{suffix}")
+            else:
+                shutil.rmtree(self._paths()[suffix == "_closed"])
+
+    def save(self) -> None:
+        """Makes a copy of the tables, as a backup does."""
+        if self.place.startswith("iceberg"):
+            shutil.copy(self.nights.home / "catalog.db", self.nights.home / "saved.db")
+        elif self.place.startswith("postgresql"):
+            names = ("T_", "T__closed", "xmlstream_slices")
+            self._execute(*(f"DROP TABLE IF EXISTS T__saved{i}" for i in range(3)))
+            self._execute(*(f"CREATE TABLE T__saved{i} AS TABLE {name}" for i, name in enumerate(names)))
+        else:
+            for path in self._paths():
+                shutil.rmtree(f"{path}.saved", ignore_errors=True)
+                shutil.copytree(path, f"{path}.saved")
+
+    def put_back(self) -> None:
+        """Returns to the copy."""
+        if self.place.startswith("iceberg"):
+            shutil.copy(self.nights.home / "saved.db", self.nights.home / "catalog.db")
+        elif self.place.startswith("postgresql"):
+            names = ("T_", "T__closed", "xmlstream_slices")
+            for i, name in enumerate(names):
+                self._execute(f"TRUNCATE {name}", f"INSERT INTO {name} TABLE T__saved{i}")
+        else:
+            for path in self._paths():
+                shutil.rmtree(path)
+                shutil.copytree(f"{path}.saved", path)
+
+    def roll_back(self, which: str) -> None:
+        """Has a table show what it had two slices before, by the format's own means."""
+        suffix = "_closed" if which == "closed" else ""
+        if self.place.startswith("iceberg"):
+            table = catalog.load_catalog("tests").load_table(f"there.hottest{suffix}")
+            before = table.metadata.snapshots[-3].snapshot_id
+            with table.manage_snapshots() as snapshots:
+                snapshots.rollback_to_snapshot(before)
+        else:
+            table = DeltaTable(str(self._paths()[suffix == "_closed"]))
+            table.restore(table.version() - 2)
+
+
+@pytest.fixture(params=["delta", "iceberg", "postgresql"])
+def nights(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Nights:
+    """Nights into a table of each form."""
+    if request.param == "iceberg":
+        return _Nights(request.getfixturevalue("hottest"), tmp_path)
+    if request.param == "delta":
+        return _Nights(f"{tmp_path}/hottest.delta", tmp_path)
+    table = re.sub(r"\W", "_", tmp_path.name)[-40:]
+    return _Nights(f"{request.getfixturevalue('server')}#{table}", tmp_path)
+
+
+@pytest.mark.parametrize("which", ["both", "rows", "closed"])
+def test_a_table_that_is_gone_is_refused(nights: _Nights, which: str) -> None:
+    nights.night()
+    nights.night()
+    _Table(nights.place, nights).drop(which)
+    for _ in range(2):  # what a start refuses it does not make meanwhile
+        with pytest.raises(StateError, match=r"has lost slices of this query: it is gone, .* but slice 1 was loaded"):
+            nights.night()
+    nights.run(moved=True)
+    assert nights.rows() == (40 if which == "closed" else 20)
+    nights.night()
+    assert nights.rows() == (50 if which == "closed" else 30)
+
+
+def test_a_table_that_is_older_than_its_checkpoint_is_refused(nights: _Nights) -> None:
+    nights.night()
+    table = _Table(nights.place, nights)
+    table.save()
+    nights.night()
+    nights.night()
+    table.put_back()
+    assert nights.rows() == 10
+    with pytest.raises(StateError, match=r"the last one that it has is slice 0, but slice 2 was loaded") as raised:
+        nights.night()
+    assert raised.value.hint is not None
+    assert "--moved goes on without" in raised.value.hint
+    nights.run(moved=True)
+    assert nights.rows() == 20
+    nights.night()
+    assert nights.rows() == 30
+
+
+def test_a_table_that_is_newer_than_its_checkpoint_is_refused(nights: _Nights) -> None:
+    nights.night()
+    shutil.copytree(nights.home / "state", nights.home / "saved")
+    nights.night()
+    shutil.rmtree(nights.home / "state")
+    shutil.copytree(nights.home / "saved", nights.home / "state")
+    with pytest.raises(StateError, match=r"has slice 1 of this query, but the last one of the checkpoint is 0"):
+        nights.night()
+
+
+@pytest.mark.parametrize("which", ["rows", "closed"])
+def test_a_table_that_was_rolled_back_is_refused(nights: _Nights, which: str) -> None:
+    if nights.place.startswith("postgresql"):
+        pytest.skip("PostgreSQL has no earlier versions of a table")
+    for _ in range(4):
+        nights.night()
+    _Table(nights.place, nights).roll_back(which)
+    with pytest.raises(StateError, match=r"the last one that it has is slice 1, but slice 3 was loaded"):
+        nights.night()
+
+
+def test_what_a_table_has_is_known_from_slices_without_rows_and_without_closings(nights: _Nights) -> None:
+    for closes, rows in ((True, 0), (False, 3), (False, 2), (True, 0), (True, 0)):
+        nights.night(closes=closes, rows=rows)
+    assert nights.rows() == 5
+    _Table(nights.place, nights).save()
+    nights.night(rows=0)
+    nights.run()
+    _Table(nights.place, nights).put_back()
+    with pytest.raises(StateError, match=r"has lost slices of this query"):
+        nights.run()
+
+
+def test_a_restore_of_delta_by_a_moment_or_a_version_is_seen(tmp_path: Path) -> None:
+    """As Spark and this package write it."""
+    commits: list[dict[str, Any]] = [
+        {"version": v, "timestamp": 1000 * v, "xmlstream.query": "q", "xmlstream.slice": str(v)} for v in range(4)
+    ]
+
+    def last(**parameters: object) -> int | None:
+        restore = {"version": 4, "timestamp": 9000, "operation": "RESTORE", "operationParameters": parameters}
+        return delta._last_slice([restore, *reversed(commits)], "q", 3)
+
+    assert last(version="1") == 1
+    assert last(version=2, timestamp=None) == 2
+    assert last(datetime="1500") == 1
+    assert last(version=None, timestamp=str(datetime.fromtimestamp(2))) == 2
+    assert last(version=None, timestamp="some time") == 3
+    assert delta._last_slice([], "q", 3) == 3
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + (40 if AT_NIGHT else 2)))
+def test_a_table_is_refused_exactly_if_it_lacks_what_was_loaded(nights: _Nights, seed: int) -> None:
+    """Nights of any kind, runs that die at any step of a load, tables that are put back, and mended again."""
+    drawn, table = random.Random(f"{nights.place.partition(':')[0]} {seed}"), _Table(nights.place, nights)
+    loaders: dict[str, tuple[type, str]] = {
+        "iceberg": (iceberg.IcebergLoader, "_add"),
+        "postgresql": (postgresql.PostgresqlLoader, "load"),
+    }
+    of = loaders.get(nights.place.partition(":")[0], (delta.DeltaLoader, "_add"))
+    nights.night()
+    table.save()
+    saved, waits, total = nights.nights, False, 10
+    for _ in range(8):
+        # A slice that no run has seen loaded is loaded again by the next one.
+        match drawn.choice(["night", "night", "save", "older", "killed"]):
+            case "save" if not waits:
+                table.save()
+                saved = nights.nights
+            case "older":
+                table.put_back()
+                if saved < nights.nights - waits:
+                    with pytest.raises(StateError, match="has lost slices of this query"):
+                        nights.run()
+                    return
+            case "killed":
+                rows, step = drawn.randint(1, 9), 0 if waits or of[1] == "load" else drawn.randint(0, 1)
+                if waits:
+                    nights.run()
+                with pytest.raises(Died), dying(step, of, behind=drawn.random() < 0.5):
+                    nights.night(rows=rows)
+                total, waits = total + rows, True
+            case _:
+                rows = drawn.choice([0, 1, 9])
+                nights.night(rows=rows)
+                total, waits = total + rows, False
+                assert nights.rows() == total

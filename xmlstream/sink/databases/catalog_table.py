@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, StagedSlice, require_columns
+from xmlstream.sink.staged_sink import GOES_ON, StagedSlice, require_columns, require_last
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,10 @@ class CatalogLoader:
         if self._format == "iceberg":
             # The next run looks for the last one only, so older snapshots may expire.
             found = spark.table(f"{name}.snapshots").where(f"summary['{QUERY}'] = '{self._home.query}'")
-            last: Any = found.selectExpr(f"max(CAST(summary['{SLICE}'] AS BIGINT))").first()
+            # A table that was rolled back shows the ancestors of its current snapshot only.
+            shown = found.join(spark.table(f"{name}.history").where("is_current_ancestor"), "snapshot_id", "left_semi")
+            last: Any = shown.selectExpr(f"max(CAST(summary['{SLICE}'] AS BIGINT))").first()
+            require_last(name, last[0], self._home)
             self._last = -1 if last[0] is None else last[0]
 
     def load(self, staged: StagedSlice) -> None:

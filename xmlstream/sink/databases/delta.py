@@ -7,8 +7,9 @@ store: Delta's log needs conditional writes, as a checkpoint does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,7 +23,16 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
+from xmlstream.sink.staged_sink import (
+    GOES_ON,
+    MayPass,
+    StagedSlice,
+    fitted,
+    reason_of,
+    require_columns,
+    require_last,
+    require_own,
+)
 from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
@@ -61,6 +71,7 @@ class DeltaLoader:
                 # A run that was killed as it created the table has left a log without a commit.
                 if there not in ([], ["_delta_log/"]):
                     raise UsageError(f"{path} exists, but is not a Delta table", hint="name another place")
+                require_last(path, None, self._home)
                 made = delta.Schema.from_arrow(wanted)
                 delta.DeltaTable.create(path, made, commit_properties=properties, storage_options=self._options)
                 return
@@ -68,8 +79,11 @@ class DeltaLoader:
         found = {field.name: field.type for field in pa.schema(table.schema().to_arrow())}
         require_columns(path, found, {field.name: field.type for field in wanted})
         # The last one: the table may have been emptied of the slices of the others.
-        owner = next((commit[_OWNER] for commit in table.history() if _OWNER in commit), self._query)
+        history = table.history()
+        owner = next((commit[_OWNER] for commit in history if _OWNER in commit), self._query)
         if owner == self._query:
+            last = _last_slice(history, self._query, table.transaction_version(self._query))
+            require_last(path, last, self._home)
             return
         require_own(path, self._home)
         empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
@@ -145,6 +159,35 @@ def _closings(output: str, after: int) -> Closings:
 
 DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader, closings=_closings)
 """A table of Delta Lake, and beside it the table of closed values."""
+
+
+def _last_slice(history: Sequence[Mapping[str, Any]], query: str, noted: int | None) -> int | None:
+    """The last slice of a query that a table shows, from its commits: what a RESTORE has taken back does not count.
+
+    `noted` is the last slice in the log, which keeps it when its commit has been cleaned away.
+    """
+    commits = {commit["version"]: commit for commit in history}
+    version = max(commits, default=-1)
+    while version in commits:
+        commit = commits[version]
+        if commit.get(_OWNER) == query and _SLICE in commit:
+            return int(commit[_SLICE])
+        version = _restored(commit, history) if commit.get("operation") == "RESTORE" else version - 1
+    return noted
+
+
+def _restored(restore: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> int:
+    """The version to which a RESTORE has returned: it names it, or a moment."""
+    parameters, before = restore.get("operationParameters", {}), restore["version"] - 1
+    if (version := str(parameters.get("version"))).isdecimal():
+        return int(version)
+    text = str(parameters.get("datetime") or parameters.get("timestamp"))
+    try:
+        moment = int(text) if text.isdecimal() else datetime.fromisoformat(text).timestamp() * 1000
+    except ValueError:
+        return before
+    earlier = (commit["version"] for commit in history if commit["timestamp"] <= moment)
+    return max((version for version in earlier if version <= before), default=before)
 
 
 def _is_table(store: Store) -> bool:

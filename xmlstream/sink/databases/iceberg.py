@@ -2,7 +2,7 @@
 
 The catalog is configured as for pyiceberg's own tools: in `~/.pyiceberg.yaml`, or by variables of the environment;
 endpoint and region of S3 may also stand in AWS_ENDPOINT_URL and AWS_REGION. A commit adds the rows of a slice and sets
-two properties of the table, the query and its last slice, by which a slice that is loaded again is recognised even
+properties of the table, the query and its last slice, by which a slice that is loaded again is recognised even
 after all older snapshots have expired. The snapshot's summary has both, too. Rows are written before closed values, so
 that nothing counts as final before it can be read.
 """
@@ -22,7 +22,16 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, fitted, reason_of, require_columns, require_own
+from xmlstream.sink.staged_sink import (
+    GOES_ON,
+    MayPass,
+    StagedSlice,
+    fitted,
+    reason_of,
+    require_columns,
+    require_last,
+    require_own,
+)
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -31,6 +40,9 @@ if TYPE_CHECKING:
 
 QUERY, SLICE = "xmlstream.query", "xmlstream.slice"
 """Properties of a table and of the summaries of its snapshots: the query, and its last slice."""
+
+LOADED = "xmlstream.loaded"
+"""Property of a table: the last slice that was loaded, with rows for the table or without."""
 
 _SCHEME = "iceberg://"
 _CLOSED = "_closed"
@@ -61,14 +73,17 @@ class IcebergLoader:
 
     def _prepare(self, name: str, wanted: pa.Schema) -> None:
         self._catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
+        if self._home.loaded is not None and not self._catalog.table_exists(name):
+            require_last(name, None, self._home)
         table = self._catalog.create_table_if_not_exists(name, wanted, properties={QUERY: self._query})
         require_columns(name, _plain(table.schema().as_arrow()), _plain(wanted))
         if table.properties.get(QUERY, self._query) == self._query:
+            self._require_last(name, table)
             return
         require_own(name, self._home)
         with table.transaction() as begun:
             begun.delete(_everything())
-            begun.remove_properties(SLICE)
+            begun.remove_properties(SLICE, LOADED)
             begun.set_properties({QUERY: self._query})
 
     def load(self, staged: StagedSlice) -> None:
@@ -88,16 +103,49 @@ class IcebergLoader:
             if self._has(table, staged.number):
                 return
             rows = pa.Table.from_batches([fitted(batch, wanted) for batch in batches], wanted)
-            if not rows:
-                return
             # To the table as it was looked at: by itself the package commits again to a table that has changed since.
             table.metadata.properties[_RETRIES] = "0"
             with table.transaction() as begun:
-                begun.append(rows, snapshot_properties=summary)
-                begun.set_properties(marks)
+                if rows:
+                    begun.append(rows, snapshot_properties=summary)
+                    begun.set_properties(marks)
+                begun.set_properties({LOADED: str(staged.number)})
+
+    def _require_last(self, name: str, table: Table) -> None:
+        """Checks that the table is as old as the checkpoint; raises as `require_last`."""
+        shown = self._shown(table)
+        if shown == _noted(table):
+            shown = max(shown, int(table.properties.get(LOADED, -1)))
+            if QUERY in table.properties and LOADED not in table.properties:
+                # As before there was this property: a slice without rows for the table has left it as it was.
+                shown = max(shown, self._home.loaded or -1)
+        require_last(name, shown if shown >= 0 else None, self._home)
+
+    def _shown(self, table: Table) -> int:
+        """The last slice with rows in the table's current snapshot, if its snapshots tell; else the one noted, or -1.
+
+        A table that is rolled back keeps its properties.
+        """
+        snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
+        marked = {
+            number: int(each.summary.additional_properties[SLICE])
+            for number, each in snapshots.items()
+            if each.summary is not None and each.summary.additional_properties.get(QUERY) == self._query
+        }
+        at = table.metadata.current_snapshot_id
+        while at in snapshots and at not in marked:
+            at = snapshots[at].parent_snapshot_id
+        if at in marked:
+            return marked[at]
+        return -1 if marked else _noted(table)
 
     def _has(self, table: Table, number: int) -> bool:
-        return table.properties.get(QUERY) == self._query and int(table.properties.get(SLICE, -1)) >= number
+        return table.properties.get(QUERY) == self._query and _noted(table) >= number
+
+
+def _noted(table: Table) -> int:
+    """The last slice with rows for a table, from its properties; -1 without one."""
+    return int(table.properties.get(SLICE, -1))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import NOTHING_CLOSED, Closings, closed_schema
 from xmlstream.sink.sink import SinkHome, SinkKind
-from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, require_columns, require_own
+from xmlstream.sink.staged_sink import GOES_ON, MayPass, StagedSlice, require_columns, require_last, require_own
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -109,20 +109,22 @@ class PostgresqlLoader:
                 " exact boolean NOT NULL, PRIMARY KEY (query, result))"
             )
             for table, columns in ((self._place.table, rows), (f"{self._place.table}_closed", closed)):
+                (there,) = connection.execute("SELECT to_regclass(%s)", (_table(table),)).fetchone() or (None,)
+                if there is None:
+                    require_last(table, None, self._home, self._shown)
                 listed = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {_table(table)} ({listed})")
                 self._require_columns(connection, table, columns)
             self._require_own(connection)
+            require_last(self._place.table, self._last(connection), self._home, self._shown)
 
     def load(self, staged: StagedSlice) -> None:
         """Adds the rows, the closed values and the slice's number, unless it is there; raises as `Loader.load`."""
         import psycopg
 
         with self._transaction() as connection:
-            known = connection.execute(
-                f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s", (self._query, self._place.table)
-            ).fetchone()
-            if known is not None and known[0] >= staged.number:
+            known = self._last(connection)
+            if known is not None and known >= staged.number:
                 return
             _copy(connection, self._place.table, self._schema.names, staged.batches())
             closed = staged.closed
@@ -135,6 +137,13 @@ class PostgresqlLoader:
             if noted.rowcount == 0:
                 # Another run of the query has added the slice since the look.
                 raise psycopg.Rollback
+
+    def _last(self, connection: psycopg.Connection[Any]) -> int | None:
+        """The last slice that the table of slices has of the query; None if it has none."""
+        found = connection.execute(
+            f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s", (self._query, self._place.table)
+        ).fetchone()
+        return None if found is None else int(found[0])
 
     def close(self) -> None:
         """Closes the connection."""
