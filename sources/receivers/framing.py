@@ -12,10 +12,11 @@ from lxml import etree
 
 from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sources.receivers.message import WRAPPED, declaration, element_bytes
+from xmlstream.sources.receivers.message import WRAPPED, element_bytes
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import canonical_row_tag, row_tags
 from xmlstream.sources.xml.splits.namespaces import namespace_of
+from xmlstream.sources.xml.splits.prolog import FlawError, charset_of, decoded_start, without_declaration
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MAX_PENDING = 64 << 20
@@ -30,7 +31,7 @@ class Framing(Protocol):
 
     @property
     def pending(self) -> bytes:
-        """The bytes after the last message, unchanged."""
+        """The bytes after the last message, in UTF-8 once the encoding is known."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yields the messages that end in these bytes.
@@ -61,9 +62,11 @@ class Lines:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yields the lines that end in these bytes."""
         self._pending += chunk
-        *lines, rest = bytes(self._pending).split(b"\n") if b"\n" in chunk else [bytes(self._pending)]
-        self._pending = bytearray(rest)
-        if len(rest) > MAX_PENDING:
+        lines = list[bytes]()
+        if b"\n" in chunk:
+            *lines, rest = bytes(self._pending).split(b"\n")
+            self._pending = bytearray(rest)
+        if len(self._pending) > MAX_PENDING:
             raise MalformedInput(f"a line of more than {MAX_PENDING:,} bytes")
         yield from (line for line in map(bytes.strip, lines) if line)
 
@@ -111,12 +114,12 @@ class Elements:
         """
         if self._decoder is None:
             self._begun += chunk
-            if len(self._begun) < _DECLARATION_BYTES and b">" not in self._begun:
+            if not self._begin():
                 return
-            chunk = self._begin(bytes(self._begun))
-            self._begun.clear()
+            chunk, self._begun = bytes(self._begun), bytearray()
+        text, fault = self._decoded(chunk)
         # Feed pieces that end where most messages do, so that the bytes of the next message are known.
-        for piece in self._pieces.findall(chunk):
+        for piece in self._pieces.findall(text):
             self._raw += piece
             found = 0
             for message in self._fed(piece):
@@ -127,6 +130,8 @@ class Elements:
                 self._raw = bytearray(piece if is_within else piece.rpartition(b">")[2])
             if len(self._raw) > MAX_PENDING:
                 raise MalformedInput(f"an element of more than {MAX_PENDING:,} bytes")
+        if fault is not None:
+            raise fault
 
     def end(self) -> Iterator[bytes]:
         """Yields the remaining text after the last element.
@@ -137,28 +142,50 @@ class Elements:
         if len(self._path) > 1 or (self._decoder is None and self._begun.strip()):
             raise MalformedInput("the stream ends within an element")
         if self._decoder is not None:
-            yield from self._fed(b"", final=True)
+            _, fault = self._decoded(b"", final=True)
+            if fault is not None:
+                raise fault
+            yield from self._fed(b"</m>")
 
-    def _fed(self, piece: bytes, *, final: bool = False) -> Iterator[bytes]:
-        assert self._decoder is not None
+    def _fed(self, piece: bytes) -> Iterator[bytes]:
         fault: Exception | None = None
         try:
-            self._parser.feed(self._decoder.decode(piece, final).encode() + (b"</m>" if final else b""))
-        except (etree.XMLSyntaxError, UnicodeError) as error:
+            self._parser.feed(piece)
+        except etree.XMLSyntaxError as error:
             fault = error
         yield from self._whole()
         if fault is not None:
             raise _not_well_formed(fault)
 
-    def _begin(self, text: bytes) -> bytes:
-        """Skips the XML declaration, starts an artificial root, and returns the rest."""
-        encoding, end = declaration(text)
+    def _begin(self) -> bool:
+        """Takes the encoding and the XML declaration, once they are there, and starts an artificial root."""
+        begun = bytes(self._begun)
+        is_enough = len(begun) >= _DECLARATION_BYTES
+        if not is_enough and b">" not in begun:
+            return False
         try:
-            self._decoder = codecs.getincrementaldecoder(encoding)()
-        except LookupError as error:
-            raise MalformedInput(str(error)) from None
+            charset = charset_of(begun)
+            start = decoded_start(begun[charset.mark :], charset.codec)
+        except FlawError as error:
+            raise _not_well_formed(error) from None
+        if not is_enough and b">" not in start:
+            return False
+        self._decoder = codecs.getincrementaldecoder(charset.codec)()
+        # What is decoded of it once more is what the declaration leaves.
+        rest = without_declaration(start)
+        length = len(start[: len(start) - len(rest)].decode().encode(charset.codec))
+        del self._begun[: charset.mark + length]
         self._parser.feed(WRAPPED)
-        return text[end:]
+        return True
+
+    def _decoded(self, chunk: bytes, *, final: bool = False) -> tuple[bytes, MalformedInput | None]:
+        """Returns bytes in UTF-8 up to the first that is not in the stream's encoding, and that fault."""
+        assert self._decoder is not None
+        try:
+            return self._decoder.decode(chunk, final).encode(), None
+        except UnicodeDecodeError as error:
+            fault = _not_well_formed(error)
+            return decoded_start(bytes(error.object), error.encoding), fault
 
     def _whole(self) -> Iterator[bytes]:
         events = self._parser.read_events()

@@ -1,7 +1,7 @@
 """Messages of a live feed: each is one or more XML elements, checked before any of it is written.
 
 A malformed message would make its document malformed from there on; so it is detected here, where its sender is
-known. A valid message is written unchanged: the elements of a message in UTF-8 are its own bytes.
+known. A valid message is written unchanged but for its encoding and its declaration: documents are in UTF-8.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xmlstream.punct_ns.xml_form import NAME, PUNCT_NS
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import canonical_row_tag, row_parents, row_tags
 from xmlstream.sources.xml.parser.elements import ItemElements, StrayElementError
+from xmlstream.sources.xml.splits.prolog import FlawError, utf8_of, without_declaration
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
 MAX_NAME = 255
@@ -27,11 +28,7 @@ MAX_NAME = 255
 PUNCTUATION_PREFIX = "punct"
 """The prefix that messages may use for punctuations without declaring it."""
 
-_DECLARATION = re.compile(rb"\A\s*<\?xml\s[^>]*\?>")
-_ENCODING = re.compile(rb"""\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
-_UTF_8 = ("utf-8", "utf8", "us-ascii", "ascii")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_DOCTYPE = re.compile(rb"\A<m[^>]*>(?:\s|<!--.*?-->|<\?.*?\?>)*<!DOCTYPE", re.DOTALL)
 _DECLARED = b' xmlns:%s="%s"' % (PUNCTUATION_PREFIX.encode(), PUNCT_NS.encode())
 WRAPPED = b"<m%s>" % _DECLARED
 """A root's start tag that declares that prefix."""
@@ -99,17 +96,6 @@ def element_bytes(element: etree._Element) -> bytes:
     return tag.replace(_DECLARED, b"", 1) + end + rest
 
 
-def declaration(text: bytes) -> tuple[str, int]:
-    """Returns the encoding in a text's XML declaration, UTF-8 without one, and the declaration's end.
-
-    >>> declaration(b"<?xml version='1.0' encoding='latin-1'?><a/>"), declaration(b"<a/>")
-    (('latin-1', 40), ('utf-8', 0))
-    """
-    found = _DECLARATION.match(text)
-    named = found and _ENCODING.search(found[0])
-    return named[1].decode() if named else "utf-8", found.end() if found else 0
-
-
 class MessageReader:
     """Parses the elements of messages for one source.
 
@@ -140,15 +126,12 @@ class MessageReader:
             raise MalformedInput(message.fault)
         if len(message.payload) > self.max_bytes:
             raise MalformedInput(f"{len(message.payload):,} bytes, more than the {self.max_bytes:,} a message may have")
-        text = message.payload.removeprefix(_BYTE_ORDER_MARK).strip()
-        encoding, declared = declaration(text)
-        is_plain = encoding.lower() in _UTF_8 and not text.startswith(_WIDE)
-        if is_plain:
-            text = text[declared:].lstrip()
-            root = self._parsed(WRAPPED + text + b"</m>")
-        else:
-            root = self._alone(text)
-            text = b"".join(map(element_bytes, root))
+        try:
+            text = utf8_of(message.payload.lstrip())
+        except FlawError as error:
+            raise MalformedInput(f"not well-formed: {error.reason}") from None
+        text = without_declaration(text).strip()
+        root = self._parsed(WRAPPED + text + b"</m>")
         rows, first = self._rows(root)
         return MessageItems(text, message.id or self._identity(rows), first)
 
@@ -157,19 +140,11 @@ class MessageReader:
         try:
             root = etree.fromstring(text, parser)
         except etree.XMLSyntaxError as error:
-            raise MalformedInput(f"not well-formed: {parse_reason(error)}") from None
+            why = "it has a document type declaration" if _DOCTYPE.search(text) else parse_reason(error)
+            raise MalformedInput(f"not well-formed: {why}") from None
         # libxml2 ignores an error of namespaces if a warning follows it.
         if errors := parser.error_log.filter_from_errors():
             raise MalformedInput(f"not well-formed: {errors[0].message}")
-        return root
-
-    def _alone(self, text: bytes) -> etree._Element:
-        """Parses a separate document, and puts it below a root."""
-        document = self._parsed(text)
-        if document.getroottree().docinfo.internalDTD is not None:
-            raise MalformedInput("a document type declaration, which is not allowed in a message")
-        root = etree.Element("m", {}, {PUNCTUATION_PREFIX: PUNCT_NS})
-        root.append(document)
         return root
 
     def _rows(self, root: etree._Element) -> tuple[list[etree._Element], str | None]:

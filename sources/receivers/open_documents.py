@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.durable import make_directory, sync
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.sources.receivers.journal import Journal, Noted
 
@@ -31,11 +31,19 @@ class OpenDocument:
         self.noted = noted
         self.tail = b"</" + noted.head[1:].split(b" ", 1)[0] + b">\n"
         self._path = self.path(directory, noted)
-        self._path.parent.mkdir(exist_ok=True)
+        make_directory(self._path.parent)
         self.is_closing = False
         self._pending = bytearray()
+        self._is_new = not self._path.exists()
         self._file = FileIO(self._path, "a+b")
         self.length = os.fstat(self._file.fileno()).st_size
+        try:
+            if self.length == 0:
+                # A name that is gone must mean that the document's reader has removed it, even after a loss of power.
+                sync([self._path.parent])
+        except BaseException:
+            self.discard()
+            raise
 
     @staticmethod
     def path(directory: Path, noted: Noted) -> Path:
@@ -43,7 +51,7 @@ class OpenDocument:
         return directory / noted.input / f"{noted.number:012d}.xml"
 
     def missing(self, text: bytes) -> bytes:
-        """Returns the missing bytes before the tail.
+        """Returns the missing bytes before the tail; removes bytes from the first on that is not as it was written.
 
         Raises:
             StateError: The document has other bytes than this receiver wrote.
@@ -74,13 +82,13 @@ class OpenDocument:
             del self._pending[: self._file.write(self._pending)]
 
     def sync(self) -> None:
-        """Syncs the written bytes and the document's name to disk."""
-        sync([self._path, self._path.parent])
+        """Syncs the written bytes to disk."""
+        sync([self._path])
 
     def discard(self) -> None:
         """Closes it without writing, and removes it if it is new."""
         self.close()
-        if self.length == 0:
+        if self._is_new:
             self._path.unlink()
 
     def close(self) -> None:
@@ -136,10 +144,11 @@ class OpenDocuments:
                 self._closed(noted.input)
                 continue
             document = self._open[noted.input] = OpenDocument(self._directory, noted)
-            text, before = noted.head + b"".join(self._journal.pieces(noted.input)), document.length
-            document.add(document.missing(text))
+            text = noted.head + b"".join(self._journal.pieces(noted.input))
+            missing, written = document.missing(text), max(document.length - len(text), 0)
+            document.add(missing)
             if noted.state == "closing":
-                self._end(document, written=max(before - len(text), 0))
+                self._end(document, written)
             else:
                 self._flush(document)
 

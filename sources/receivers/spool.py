@@ -29,7 +29,7 @@ from xml.sax.saxutils import quoteattr
 from lxml import etree
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.storage.durable import AppendOnlyFile
+from xmlstream.operators.storage.durable import AppendOnlyFile, make_directory
 from xmlstream.punct_ns.errors import MalformedInput, UsageError, XmlStreamError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.receivers.journal import Journal
@@ -140,7 +140,7 @@ class Spool:
                 f"{root!r} is not a valid name of an element", hint="a letter, then letters, digits, -, _"
             ) from None
         head = f"<{root} xmlns:{PUNCTUATION_PREFIX}={quoteattr(PUNCT_NS)}>\n".encode()
-        (directory / STATE).mkdir(parents=True, exist_ok=True)
+        make_directory(directory / STATE)
         self.set_aside = SetAside(directory / STATE / "malformed.jsonl")
         self._journal = Journal(directory / STATE / "journal.sqlite", remembered)
         self._documents = OpenDocuments(directory, self._journal, head, rotation or Rotation(), clock)

@@ -21,14 +21,14 @@ class Item:
 
 def well_formed(document: bytes) -> etree._Element | None:
     try:
-        return etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
+        return etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True, collect_ids=False))
     except etree.XMLSyntaxError:
         return None
 
 
 def before_the_fault(document: bytes, row: str, paths: list[str]) -> list[Item]:
     """The items that end before libxml2 says that the document is not well-formed; it finds some faults late."""
-    parser = etree.XMLPullParser(("end",), tag="{*}" + row, resolve_entities=False, no_network=True)
+    parser = etree.XMLPullParser(("end",), tag="{*}" + row, resolve_entities=False, no_network=True, collect_ids=False)
     try:
         for at in range(len(document)):  # it looks at all that it has for bytes that are no text
             parser.feed(document[at : at + 1])

@@ -55,6 +55,7 @@ MARKUP = [
     b"<1row/>",
     b"<-a/>",
     b"<a xml:id='1 2'/>",
+    b"<row xml:id='x'/>",
     b"<wrap>",
     b"</wrap>",
     b"</wrap ><wrap up='x'>",

@@ -41,7 +41,7 @@ from xmlstream.sources.xml.parser.structural_punctuations import StructuralPunct
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangeEnd
 from xmlstream.sources.xml.splits.documents import open_document, opener_of
 from xmlstream.sources.xml.splits.namespaces import TupleNamespaces
-from xmlstream.sources.xml.splits.prolog import Charset, FlawError, charset_of, prolog_of_fragment, read_prolog
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, prolog_of_fragment, read_prolog, utf8_of
 from xmlstream.sources.xml.splits.split_points import SplitPoint
 from xmlstream.sources.xml.splits.tags import local_name
 
@@ -166,7 +166,7 @@ class _Texts:
             document, at = Document(cast(Store, self), str(row)), (first + row) << _BITS
             self._texts[document.key] = value
             try:
-                form = forms.of(_utf8(self._decompressed(document), encoding))
+                form = forms.of(utf8_of(self._decompressed(document), encoding))
             except FlawError as flaw:
                 self.undecoded.append(Malformed(at, document, flaw.offset, "document", flaw.reason, None))
                 continue
@@ -232,16 +232,6 @@ def _shown(value: Any) -> str:
     """Returns a value as a message shows it, with bytes as text."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else "null" if value is None else str(value)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-
-
-def _utf8(text: bytes, encoding: str | None) -> bytes:
-    """Returns a text in UTF-8; FlawError if it is not in its encoding, or that is unknown."""
-    charset = charset_of(text, encoding)
-    text = text[charset.mark :] if charset.mark else text
-    try:
-        return charset.utf8(text) if charset.splittable else text.decode(charset.codec).encode()
-    except UnicodeDecodeError as error:
-        raise FlawError(f"not in the encoding {charset.codec}: {error.reason}", error.start) from None
 
 
 _UTF8 = Charset()

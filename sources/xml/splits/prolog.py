@@ -74,7 +74,7 @@ _MARKS = (
 _UNMARKED = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
 
 
-def charset_of(start: bytes, encoding: str | None) -> Charset:
+def charset_of(start: bytes, encoding: str | None = None) -> Charset:
     """Returns the encoding of a document.
 
     Args:
@@ -135,6 +135,22 @@ def _is_one_byte(codec: str) -> bool:
         )
     except (UnicodeError, LookupError, TypeError, AttributeError, ValueError):
         return False
+
+
+def utf8_of(text: bytes, encoding: str | None = None) -> bytes:
+    """Returns a whole document in UTF-8, without its byte order mark; FlawError if it is not in its encoding."""
+    charset = charset_of(text, encoding)
+    text = text[charset.mark :] if charset.mark else text
+    try:
+        return charset.utf8(text) if charset.splittable else text.decode(charset.codec).encode()
+    except UnicodeDecodeError as error:
+        raise FlawError(f"not in the encoding {charset.codec}: {error.reason}", error.start) from None
+
+
+def without_declaration(text: bytes) -> bytes:
+    """Returns a text in UTF-8 without its XML declaration."""
+    declaration = XML_DECLARATION.match(text)
+    return text[declaration.end() :] if declaration else text
 
 
 def decoded_start(start: bytes, codec: str) -> bytes:

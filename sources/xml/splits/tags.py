@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any
 from xml.parsers import expat
 
 from lxml import etree
@@ -18,17 +18,39 @@ MAX_DEPTH = 2_048
 The parser does not limit the length of a text: its callers limit items, messages and samples.
 """
 
-_SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
+# Whether an `xml:id` is the only one of its value is a matter of validity, and not of the piece in which it is parsed.
+_SAFE: dict[str, Any] = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "huge_tree": True,
+    "collect_ids": False,
+}
 
 
-def safe_parser(*, keep_comments: bool = False) -> etree.XMLParser:
+class _Nothing(etree.Resolver):
+    """Gives an empty text for whatever a document names: without ids libxml2 would load its DTD."""
+
+    def resolve(self, system_url: str, public_id: str, context: Any) -> Any:  # type: ignore[override]  # as lxml calls it
+        # Not `resolve_empty`, which leaves it to libxml2.
+        return self.resolve_string("", context, base_url=None)
+
+
+_NOTHING = _Nothing()
+
+
+def safe_parser(*, keep_comments: bool = False, target: Any = None) -> etree.XMLParser:
     """Creates the parser for all texts: it fetches and expands nothing, and limits the depth (`MAX_DEPTH`)."""
-    return etree.XMLParser(**_SAFE, remove_comments=not keep_comments)
+    parser = etree.XMLParser(**_SAFE, remove_comments=not keep_comments, target=target)
+    parser.resolvers.add(_NOTHING)
+    return parser
 
 
 def safe_pull_parser(encoding: str | None = None, events: Any = ("start", "end")) -> Any:
     """Creates such a parser for text that arrives in pieces: it yields starts and ends of elements."""
-    return etree.XMLPullParser(events, encoding=encoding, **_SAFE, remove_comments=True)
+    parser: Any = etree.XMLPullParser(events, encoding=encoding, **_SAFE, remove_comments=True)
+    parser.resolvers.add(_NOTHING)
+    return parser
 
 
 def is_too_deep(error: Exception) -> bool:
@@ -66,8 +88,7 @@ def check_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, 
     Raises:
         etree.XMLSyntaxError: It is not well-formed.
     """
-    parser = etree.XMLParser(target=cast(Any, _NoHandlers()), **_SAFE)
-    etree.fromstring(b"".join(open_) + content + _closing(after), parser)
+    etree.fromstring(b"".join(open_) + content + _closing(after), safe_parser(target=_NoHandlers()))
 
 
 def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from encodings.aliases import aliases
 from itertools import pairwise
 
 import pytest
@@ -17,6 +20,19 @@ def _all(framing: Framing, text: bytes, cuts: list[int]) -> list[bytes]:
     found = [message for a, b in pairwise(places) for message in framing.feed(text[a:b])]
     return [*found, *framing.end()]
 
+
+def codecs_known() -> set[str]:
+    return set(aliases.values())
+
+
+def _in(codec: str, text: str) -> bytes:
+    try:
+        return text.encode(codec)
+    except (LookupError, UnicodeError):
+        return text.encode()
+
+
+CHUNK = 1 << 10
 
 CUTS = st.lists(st.integers(0, 200), max_size=8)
 ITEMS = [b"<a>1</a>", b"<a>\n<b>&lt;\xc3\xa9</b></a>", b"<punct:a><b>*</b></punct:a>", b"<a/>"]
@@ -86,6 +102,61 @@ def test_what_was_handed_on_is_held_no_more() -> None:
         assert len(list(framing.feed(b"<a>" + b"x" * 100 + b"</a>\n"))) == 1
     assert len(framing._path) == 1
     assert len(framing._path[0]) == 1
+
+
+@pytest.mark.parametrize("codec", sorted({*codecs_known(), "hex", "rot13", "zlib", "undefined", "no"}))
+def test_each_encoding_that_python_knows_is_read_or_refused_in_words(codec: str) -> None:
+    text = f"<?xml version='1.0' encoding='{codec}'?><a>1</a>"
+    for sent in (text.encode(), _in(codec, text)):
+        for size in (1, 3, 1000):
+            with suppress(MalformedInput):
+                assert _all(Elements("a"), sent, list(range(0, len(sent), size))) == [b"<a>1</a>"]
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "shift_jis", "euc_kr", "cp1252"])
+@given(cuts=CUTS)
+def test_a_stream_in_another_encoding_is_the_same_however_it_comes(codec: str, cuts: list[int]) -> None:
+    declared = "" if codec == "utf-8-sig" else f"<?xml version='1.0' encoding='{codec}'?>"
+    assert _all(Elements("a"), f"{declared}<a>1</a>\n<a>2</a>".encode(codec), cuts) == [b"<a>1</a>", b"<a>2</a>"]
+
+
+def test_what_stands_before_bytes_of_no_encoding_is_handed_on() -> None:
+    framing = Elements("a")
+    found = framing.feed(b"<a>1</a><a>2</a><a>\xff</a>")
+    assert [next(found), next(found)] == [b"<a>1</a>", b"<a>2</a>"]
+    with pytest.raises(MalformedInput, match="not well-formed"):
+        next(found)
+
+
+SHAPES: dict[str, Callable[[int], bytes]] = {
+    "a line": lambda n: b"x" * n,
+    "a text": lambda n: b"<a>" + b"x" * n,
+    "an attribute": lambda n: b"<a b='" + b"x" * n,
+    "a comment": lambda n: b"<a><!--" + b"x" * n,
+    "a processing instruction": lambda n: b"<a><?x " + b"x" * n,
+    "a section": lambda n: b"<a><![CDATA[" + b"x" * n,
+    "a tag": lambda n: b"<a " + b"\n" * n,
+    "no end": lambda n: b"<a>" + b"</q " * (n // 4),
+    "children": lambda n: b"<a>" + b"<b/>" * (n // 4),
+    "short lines": lambda n: b"<a/>\n" * (n // 5),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("made", [lambda: Elements("a"), Lines])
+def test_the_work_grows_as_the_stream_does(made: Callable[[], Framing], shape: str) -> None:
+    def seconds(size: int) -> float:
+        framing, text, begun = made(), SHAPES[shape](size), time.process_time()
+        for at in range(0, size, CHUNK):
+            try:
+                list(framing.feed(text[at : at + CHUNK]))
+            except MalformedInput:
+                break
+        return time.process_time() - begun
+
+    size = 1 << (16 if shape in ("children", "short lines") else 19)
+    small = min(seconds(size) for _ in range(3))
+    assert min(seconds(8 * size) for _ in range(2)) < 24 * small + 0.02
 
 
 @pytest.mark.parametrize("text", [b"<a>1</a><a>2</a><a></b>", b"<e><a>1</a></e><e>2</e><a></b>"])

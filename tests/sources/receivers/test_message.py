@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from lxml import etree
 
+from tests.harness.xml_reading import any_cuts, read_cut
 from xmlstream.punct_ns.errors import MalformedInput, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.receivers.message import Message, MessageItems, MessageReader
@@ -92,3 +99,74 @@ def test_a_tag_with_its_namespace_names_the_tuples_as_it_does_for_the_reader() -
             MessageReader(tag).items(Message(payload, "test"))
     for payload in (b"<a/>", b"<b/>"):
         assert MessageReader("a | b").items(Message(payload, "test")).text == payload
+
+
+NAMES = ["row", "a", "b", "p:row", "p:a", "punct:row", "punct:a", "xml:a", "xmla", "é"]
+ATTRIBUTES = [
+    "id",
+    "p:id",
+    "xml:id",
+    "xml:lang",
+    "xml:space",
+    "xml:base",
+    "xmlns",
+    "xmlns:p",
+    "xmlns:punct",
+    "xmlns:xml",
+]
+VALUES = [
+    "",
+    "1",
+    "x",
+    "x y",
+    "urn:p",
+    "&lt;",
+    "&#10;",
+    "&no;",
+    "*",
+    "a:b:c",
+    "preserve",
+    PUNCT_NS,
+    "http://[",
+    "\ufffe",
+]
+BESIDE = ["", " ", "1", "é", "]]>", "]]", "&amp;", "&no;", "&#0;", "<!-- c -->", "<!---->", "<![CDATA[<row>]]>", "\x01"]
+BEFORE = ["", "<?xml version='1.0'?>", "<?xml version='1.1'?>", "<?x y?>", "<?xml-x?>", "<?a:b?>", "<!DOCTYPE row>"]
+
+
+@st.composite
+def messages(draw: st.DrawFn, deep: int = 3) -> str:
+    """Texts that are messages, or nearly."""
+    name, attributes = draw(st.sampled_from(NAMES[: 10 if deep < 3 else 7])), list[str]()
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        attributes.append(f' {draw(st.sampled_from(ATTRIBUTES))}="{draw(st.sampled_from(VALUES))}"')
+    if name.startswith("p:") and draw(st.integers(0, 3)):
+        attributes.append(' xmlns:p="urn:p"')
+    inner = draw(st.lists(messages(deep - 1), max_size=2)) if deep else []
+    text = draw(st.sampled_from(BESIDE)) if draw(st.booleans()) else ""
+    return f"<{name}{''.join(attributes)}>{text}{''.join(inner)}</{name}>"
+
+
+@given(
+    payloads=st.lists(st.tuples(st.sampled_from([""] * 6 + BEFORE), messages()), min_size=1, max_size=5),
+    seed=st.integers(0, 1 << 30),
+)
+@example(payloads=[("", '<row xml:id="x"/>'), ("", '<row xml:id="x"/>')], seed=0)
+@example(payloads=[("", '<row><a xml:id="1"/></row>')], seed=0)
+def test_no_message_that_was_taken_spoils_its_document(payloads: list[tuple[str, str]], seed: int) -> None:
+    reader, taken, namespaces = MessageReader("row"), list[bytes](), set[str]()
+    for before, text in payloads:
+        try:
+            items = reader.items(Message((before + text).encode("utf-8", "surrogatepass"), "test"))
+        except MalformedInput:
+            continue
+        # As a spool does, which takes the tuples of one namespace.
+        if items.row is not None and not namespaces <= {etree.QName(items.row).namespace}:
+            continue
+        namespaces |= {etree.QName(items.row).namespace} if items.row is not None else set()
+        taken.append(items.text + b"\n")
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "1.xml"
+        path.write_bytes(b"<stream xmlns:punct='%s'>\n%s</stream>\n" % (PUNCT_NS.encode(), b"".join(taken)))
+        found = read_cut(path, any_cuts(Random(seed)))
+    assert found.error is None, taken
