@@ -311,18 +311,20 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
     """A sum, difference or product with a constant, or a quotient by one (c / x jumps at zero)."""
     if isinstance(tree, exp.Sub) and (found := _without_remainder(tree, schema)) is not None:
         return found
-    if isinstance(tree, exp.Add | exp.Sub) and (_is_interval(tree.expression) or _is_interval(tree.this)):
+    is_sum = isinstance(tree, exp.Add | exp.Sub)
+    if is_sum and (_is_interval(tree.expression) or _is_interval(tree.this)):
         return _moved(tree, schema)
-    if isinstance(tree, exp.Add | exp.Sub) and (found := _days_later(tree.this, tree.expression, schema)) is not None:
-        return found
-    constant, turned = numeric_literal(tree.expression), False
-    found = rising(tree.this, schema)
-    if (found is None or constant is None) and not isinstance(tree, exp.Div | exp.IntDiv):
-        constant, found, turned = numeric_literal(tree.this), rising(tree.expression, schema), True
+    varying, constant, turned = tree.this, numeric_literal(tree.expression), False
+    if constant is None and not isinstance(tree, exp.Div | exp.IntDiv):
+        varying, constant, turned = tree.expression, numeric_literal(tree.this), True
+    # Once: in a chain, what is computed twice at each level takes twice as long with each.
+    found = None if constant is None else rising(varying, schema)
+    if is_sum and found is not None and constant is not None and found.kind == "date" and not turned:
+        return moved_by_days(found, int(constant.value)) if kind(constant.type) == "integer" else None
     if found is None or constant is None or found.kind not in NUMERIC or not math.isfinite(constant.value):
         return None
     falls = turned and isinstance(tree, exp.Sub)
-    if not isinstance(tree, exp.Add | exp.Sub):
+    if not is_sum:
         if constant.value == 0:
             return None
         falls = constant.value < 0
@@ -348,8 +350,7 @@ def _without_remainder(tree: exp.Sub, schema: Schema) -> Rising | None:
     whole, by, part = tree.this.unnest(), numeric_literal(divisor), dividend.unnest()
     if isinstance(part, exp.Add | exp.Sub) and numeric_literal(part.expression) is not None:
         part = part.this.unnest()
-    found = rising(whole, schema)
-    if found is None or by is None or render(part) != render(whole):
+    if by is None or render(part) != render(whole) or (found := rising(whole, schema)) is None:
         return None
     if found.kind != "integer" or kind(by.type) != "integer" or by.value <= 0:
         return None
