@@ -88,13 +88,16 @@ class ObservedValues:
     @property
     def type(self) -> str:
         """The narrowest type of all texts that are not blank; STRING if there are none, or if they are versions."""
-        return ("TIMESTAMP" if "HH" in self.format else "DATE") if self.format else self.plain_type
-
-    @property
-    def plain_type(self) -> str:
-        """The same without a format."""
+        if self.format:
+            return "TIMESTAMP" if "HH" in self.format else "DATE"
         type_ = least_type(text for _, text in self.texts)
         return "STRING" if type_ == "DOUBLE" and are_versions(text for _, text in self.texts) else type_
+
+    def type_as(self, name: str) -> str:
+        """The type of values of a name: a number that is a code, such as a version or a postcode, is a STRING."""
+        type_ = self.type
+        is_code = (type_ == "DOUBLE" and "version" in name.lower()) or (type_ == "BIGINT" and bool(_CODE.search(name)))
+        return "STRING" if is_code else type_
 
     @property
     def format(self) -> str | None:
@@ -102,6 +105,11 @@ class ObservedValues:
         texts = [text for _, text in self.texts if text]
         found = patterns_of(texts) if texts and texts[0][0] in _DATE_BEGINS else []
         return found[0] if found and not any(one.startswith("MM") for one in found[1:]) else None
+
+    @property
+    def have_outer_blanks(self) -> bool:
+        """Whether one of them begins or ends with a blank, if all of them are kept."""
+        return self.count == len(self.texts) and self.length != sum(len(text) for _, text in self.texts)
 
     @property
     def are_unique(self) -> bool:
@@ -126,6 +134,9 @@ class ObservedValues:
         few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
         return ceil(max(falls) / timedelta(seconds=1)) if few and isinstance(domain.sql, TimestampType) else None
 
+
+_CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|fax$|gtin|isbn|^ean$")
+"""Names of codes: a version 2.10 is not a number, a phone number is none."""
 
 _FEW_VALUES = 3
 """The number of distinct values below which there is no order."""
@@ -257,12 +268,14 @@ class Sample:
     Attributes:
         root: The parent of the documents' roots.
         prefixes: The first prefix of each namespace; empty for the default namespace.
+        passed: The names of elements in which others are not profiled, since there are too many places.
         elements: The number of elements.
         is_whole: Whether the sample is complete.
     """
 
     root: ElementProfile = field(default_factory=lambda: ElementProfile(""))
     prefixes: dict[str, str] = field(default_factory=dict)
+    passed: dict[str, None] = field(default_factory=dict)
     elements: int = 0
     is_whole: bool = True
 
@@ -339,6 +352,8 @@ class _Profiler:
             if self._places < MOST_PLACES:
                 parent.children[tag] = profile
                 self._places += 1
+            else:
+                self._sample.passed[parent.local] = None
         counts[tag] += 1
         self._sample.elements += 1
         profile.count += 1
@@ -349,6 +364,8 @@ class _Profiler:
             profile.repeats_key = profile.repeats_key or counts[key] > 1
         for name, value in element.attrib.items():
             if not str(name).startswith(XSI) or name == XSI_TYPE:
+                if "}" in str(name) and name not in profile.attributes:
+                    self._note_prefixes(element)
                 profile.attributes.setdefault(str(name), ObservedValues()).add(self._sample.elements, str(value))
         self._stack.append((profile, Counter(), self._sample.elements))
 

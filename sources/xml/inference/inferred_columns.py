@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import IntEnum
 from functools import reduce
 from itertools import pairwise
 
@@ -18,6 +17,17 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER
 from xmlstream.sources.xml.inference.element_profile import KEYS, ElementProfile, ObservedValues
+from xmlstream.sources.xml.inference.inferred_structures import (
+    InferredStructure,
+    Marks,
+    attribute_step,
+    belong_together,
+    child_step,
+    contents,
+    has_more_than_text,
+    inferred_structure,
+    leaves_in,
+)
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
 
@@ -124,13 +134,15 @@ def key_and_value(profile: ElementProfile) -> tuple[str, str | None] | None:
 
     The same keys occur in several parents, and none twice in one. None if they are not like that.
     """
-    names = {local_tag(name): values for name, values in profile.attributes.items()}
+    names = profile.attributes
     key = next((name for name in KEYS if name in names), None)
-    if key is None or profile.children or len(names) + profile.has_text != 2:
+    if key is None or profile.children or len(names) + profile.has_text != 2 or any("}" in name for name in names):
         return None
     value = next((name for name in names if name != key), None)
-    keys = names[key]
-    is_key = keys.count == profile.count and not keys.are_unique and not profile.repeats_key
+    keys, values = names[key], profile.values if value is None else names[value]
+    is_key = keys.count == profile.count and not (keys.are_unique or profile.repeats_key or keys.have_outer_blanks)
+    # The last element of a sample may lack its end, and so its text.
+    is_key &= values.count + (value is None) >= profile.count
     is_value = value in _VALUES or (value is None and key != "id")
     return (key, value) if is_key and is_value and (profile.most > 1 or key in ("key", "k")) else None
 
@@ -177,7 +189,7 @@ MOST_COLUMNS = 60
 """The greatest number of proposed columns."""
 
 MANY_LEAVES = 40
-"""The number of leaves above which repeated elements in a row become arrays of structures, then others structures."""
+"""The number of leaves of a row above which all its children with several leaves become structures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +204,7 @@ class InferredLeaf:
         is_mixed: Whether the text contains elements.
         up: The number of levels up where the path begins.
         key: The key of the value, in a list of keys and values.
-        structure: The type of a column for all leaves below the steps; empty for a single leaf.
+        structure: That of a column for all leaves below the steps; None for a single leaf.
     """
 
     steps: tuple[str, ...]
@@ -202,11 +214,13 @@ class InferredLeaf:
     is_mixed: bool = False
     up: int = 0
     key: str = ""
-    structure: str = ""
+    structure: InferredStructure | None = None
 
     @property
     def path(self) -> str:
         """The path as an option's text."""
+        if self.is_mixed and not self.steps:
+            return "string(.)"
         ends = [f"@{self.attribute}"] if self.attribute is not None else []
         return "/".join([*[".."] * self.up, *self.steps, *ends]) or "."
 
@@ -220,20 +234,12 @@ class InferredLeaf:
 
     @property
     def type(self) -> str:
-        """The type of its column; a number that is a code by its name, such as a version or a postcode, is a STRING."""
-        if self.structure:
-            return self.structure
-        type_ = "STRING" if self.is_mixed else self.values.type
-        type_ = "STRING" if self._is_code(type_) else type_
+        """The type of its column."""
+        if self.structure is not None:
+            type_ = self.structure.type
+        else:
+            type_ = "STRING" if self.is_mixed else self.values.type_as(self.words[-1] if self.words else "")
         return f"ARRAY<{type_}>" if self.is_repeated else type_
-
-    def _is_code(self, type_: str) -> bool:
-        """Whether numbers are codes by their name: a version 2.10 is not a number, a phone number is none."""
-        name = self.words[-1] if self.words else ""
-        return (type_ == "DOUBLE" and "version" in name.lower()) or (type_ == "BIGINT" and bool(_CODE.search(name)))
-
-
-_CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|fax$|gtin|isbn|^ean$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,105 +266,107 @@ class InferredColumn:
     def noticed(self) -> str:
         """What its type does not show: text that is joined, and a value that was there once."""
         if self.leaf.is_mixed:
-            return "all text in the element, that of elements in it, too"
+            return f"all text in the {'element' if self.leaf.steps else 'row'}, that of elements in it, too"
         return "" if self.leaf.structure or self.leaf.values.count != 1 else "seen once"
 
 
-def inferred_leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[InferredLeaf], str | None]:
+def inferred_leaves(
+    row: RowCandidate, prefixes: Mapping[str, str], marks: Marks = ("_", "_VALUE")
+) -> tuple[list[InferredLeaf], str | None]:
     """Returns all leaves of a row: its own, and those of the repeated elements around it.
+
+    Elements that repeat, and have several leaves, are structures; if there are too many leaves, all children are that
+    have several.
 
     Returns:
         The leaves, and the outermost element around a row whose other children have some of them; None if none.
     """
-    unit = None
-    for group in RowGrouping:
-        found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False, group=group))
+    unit, inside = None, contents(row.profile, row.profile.tag)
+    for groups in (False, True):
+        found = list(_LeafFinder(prefixes, marks, groups).below(inside, ()))
         if len(found) <= MANY_LEAVES:
             break
     found = found or [InferredLeaf((), None, row.profile.values)]
+    # Structures are in the row, so that arrays of what is around it stand beside each other.
+    finder = _LeafFinder(prefixes, marks, has_structures=False)
     depth = min(map(len, row.around), default=0)
     for up in range(1, depth + 1):
         around = list({id(each[-up]): each[-up] for each in row.around}.values())
         merged = reduce(ElementProfile.merged, around)
         if merged.count > 1 and merged.local != row.profile.local:
-            found += _attributes(merged, (), prefixes, is_repeated=False, up=up)
+            found += finder.attributes(merged, (), up=up)
             inner = {row.profile.tag, *(each[1 - up].tag for each in row.around if up > 1)}
             # Nothing of the root's end is known while a document grows.
             is_one = len({each.tag for each in around}) == 1 and all(len(each) > up for each in row.around)
-            if is_one and (beside := list(_beside(merged, inner, row.profile.local, prefixes))):
+            others = {tag: child for tag, child in merged.children.items() if tag not in inner}
+            alone = replace(merged, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
+            if is_one and (
+                beside := [leaf for leaf in finder.below(contents(alone, row.profile.tag), ()) if leaf.steps]
+            ):
                 unit = merged.local
                 found += (replace(leaf, up=up) for leaf in beside)
     return found, unit
 
 
-def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mapping[str, str]) -> Iterator[InferredLeaf]:
-    """Yields the leaves of an ancestor's children, except those that contain the rows."""
-    others = {tag: child for tag, child in profile.children.items() if tag not in inner}
-    alone = replace(profile, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
-    for leaf in _below(alone, (), row, prefixes, is_repeated=False):
-        if leaf.steps:
-            yield leaf
+def passed_over(row: RowCandidate) -> list[str]:
+    """Returns the paths of what is in rows and no leaf of them: elements named as rows are, in another namespace."""
+    found: list[str] = []
+
+    def look(profile: ElementProfile, steps: tuple[str, ...]) -> None:
+        for tag, child in profile.children.items():
+            if child.local != row.profile.local:
+                look(child, (*steps, child.local))
+            elif tag != row.profile.tag:
+                found.append("/".join([*steps, child.local]))
+
+    look(row.profile, ())
+    return found
 
 
-class RowGrouping(IntEnum):
-    """Which elements in a row are columns as a whole."""
+@dataclass(frozen=True, slots=True)
+class _LeafFinder:
+    """Finds the leaves of rows and around them; see `inferred_leaves` for `groups`, and `contents` for profiles."""
 
-    NONE = 0
-    REPEATED = 1
-    ALL = 2
+    prefixes: Mapping[str, str]
+    marks: Marks
+    groups: bool = False
+    has_structures: bool = True
 
-
-def _below(
-    profile: ElementProfile,
-    steps: tuple[str, ...],
-    row: str,
-    prefixes: Mapping[str, str],
-    *,
-    is_repeated: bool,
-    group: RowGrouping = RowGrouping.NONE,
-) -> Iterator[InferredLeaf]:
-    yield from _attributes(profile, steps, prefixes, is_repeated=is_repeated)
-    if profile.has_text:
-        # If one of them has child elements, its text includes theirs.
-        is_mixed = profile.is_mixed or bool(steps and profile.children)
-        yield InferredLeaf(steps, None, profile.values, is_repeated, is_mixed)
-        if profile.is_mixed and steps:
-            return  # its text includes that of all elements in it
-    locals_ = Counter(local_tag(tag) for tag in profile.children)
-    for child in profile.children.values():
-        if child.local != row:
-            step = child.local if locals_[child.local] == 1 else _qualified(child.tag, prefixes)
-            pairs = [] if is_repeated else list(_pairs(child, (*steps, step)))
+    def below(
+        self, profile: ElementProfile, steps: tuple[str, ...], *, is_repeated: bool = False
+    ) -> Iterator[InferredLeaf]:
+        """Yields the leaves of elements, and of all below them."""
+        yield from self.attributes(profile, steps, is_repeated=is_repeated)
+        if profile.has_text:
+            # If one of them has child elements, its text includes theirs.
+            is_mixed = profile.is_mixed or bool(steps and profile.children)
+            yield InferredLeaf(steps, None, profile.values, is_repeated, is_mixed)
+        for tag, child in profile.children.items():
+            below = (*steps, child_step(tag, profile.children, self.prefixes))
+            pairs = [] if is_repeated else list(_pairs(child, below))
             if pairs:
                 yield from pairs
-                continue
-            is_column = (group and child.most > 1) or (group == RowGrouping.ALL and not steps)
-            if is_column and _size(child) > 1 and (kind := _structure(child, row)):
-                structure = f"ARRAY<{kind}>" if child.most > 1 else kind
-                yield InferredLeaf((*steps, step), None, ObservedValues(), child.most > 1, structure=structure)
-                continue
-            is_many = is_repeated or child.most > 1
-            yield from _below(child, (*steps, step), row, prefixes, is_repeated=is_many, group=group)
+            elif self._is_structure(child, steps):
+                structure = inferred_structure(child, self.prefixes, self.marks)
+                yield InferredLeaf(below, None, ObservedValues(), child.most > 1, structure=structure)
+            else:
+                yield from self.below(child, below, is_repeated=is_repeated or child.most > 1)
 
+    def _is_structure(self, child: ElementProfile, steps: tuple[str, ...]) -> bool:
+        """Whether elements are one column, with all their leaves."""
+        if not self.has_structures or not has_more_than_text(child):
+            return False
+        if child.most > 1:
+            return belong_together(child)
+        return self.groups and not steps and leaves_in(child) > 1
 
-def _size(profile: ElementProfile) -> int:
-    """Returns the number of leaves in elements."""
-    return len(profile.attributes) + profile.has_text + sum(map(_size, profile.children.values()))
-
-
-def _structure(profile: ElementProfile, row: str) -> str:
-    """Returns the type of a column for elements with all their leaves."""
-    fields = {f"_{local_tag(name)}": values.plain_type for name, values in profile.attributes.items()}
-    if profile.has_text and not profile.children:
-        fields["_VALUE"] = profile.values.plain_type
-    for child in profile.children.values():
-        is_leaf = child.is_mixed or not _size(child) - child.has_text
-        kind = "STRING" if child.is_mixed else child.values.plain_type if is_leaf else _structure(child, row)
-        if child.local != row and (is_leaf or kind):
-            fields[child.local] = f"ARRAY<{kind}>" if child.most > 1 else kind
-    often = Counter(name.lower() for name in fields)
-    written = [f"{quoted(name)}: {kind}" for name, kind in fields.items() if often[name.lower()] == 1]
-    return f"STRUCT<{', '.join(written)}>" if written else ""
+    def attributes(
+        self, profile: ElementProfile, steps: tuple[str, ...], *, is_repeated: bool = False, up: int = 0
+    ) -> Iterator[InferredLeaf]:
+        """Yields the XML attributes of elements."""
+        for name, values in profile.attributes.items():
+            written = attribute_step(name, profile.attributes, self.prefixes)
+            yield InferredLeaf(steps, written, values, is_repeated, up=up)
 
 
 MOST_KEYS = 40
@@ -377,27 +385,12 @@ def _pairs(profile: ElementProfile, steps: tuple[str, ...]) -> Iterator[Inferred
     for number, name in profile.attributes[key].texts:
         if number in texts:
             groups.setdefault(name, ObservedValues()).add(number, texts[number])
-    if len(groups) > MOST_KEYS or not all(name and not set(name) & set("'\"[]<&\n") for name in groups):
+    if len(groups) > MOST_KEYS or not all(name and "\n" not in name and not {"'", '"'} <= set(name) for name in groups):
         return
     *outer, step = steps
     for name, of in groups.items():
-        yield InferredLeaf((*outer, f'{step}[@{key}="{name}"]'), value, of, key=name)
-
-
-def _attributes(
-    profile: ElementProfile, steps: tuple[str, ...], prefixes: Mapping[str, str], *, is_repeated: bool, up: int = 0
-) -> Iterator[InferredLeaf]:
-    for name, values in profile.attributes.items():
-        is_alone = not any(
-            local_tag(other) == local_tag(name) != other for other in profile.attributes if other != name
-        )
-        written = local_tag(name) if is_alone and "}" not in name else _qualified(name, prefixes).removeprefix("{}")
-        yield InferredLeaf(steps, written, values, is_repeated, up=up)
-
-
-def _qualified(tag: str, prefixes: Mapping[str, str]) -> str:
-    uri = tag[1:].partition("}")[0] if "}" in tag else ""
-    return f"{prefixes[uri]}:{local_tag(tag)}" if uri else f"{{}}{local_tag(tag)}"
+        quote = "'" if '"' in name else '"'
+        yield InferredLeaf((*outer, f"{step}[@{key}={quote}{name}{quote}]"), value, of, key=name)
 
 
 def columns(found: list[InferredLeaf]) -> list[InferredColumn]:

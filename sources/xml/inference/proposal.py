@@ -6,6 +6,8 @@ Guesses are keys, orders and schemes that hold for a sample of the source.
 from __future__ import annotations
 
 import re
+import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
@@ -17,7 +19,14 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER, PUNCT_NS
 from xmlstream.sources.places import is_glob, located
 from xmlstream.sources.xml.grammar.check import check_grammar
-from xmlstream.sources.xml.inference.element_profile import ORDERED, ElementProfile, Sample, sampled
+from xmlstream.sources.xml.inference.element_profile import (
+    MOST_PLACES,
+    MOST_TEXTS,
+    ORDERED,
+    ElementProfile,
+    Sample,
+    sampled,
+)
 from xmlstream.sources.xml.inference.inferred_columns import (
     MOST_COLUMNS,
     InferredColumn,
@@ -26,6 +35,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     candidates_named,
     columns,
     inferred_leaves,
+    passed_over,
     prefixes_for,
 )
 from xmlstream.sources.xml.inference.schema_profile import DeclaredValues, SchemaProfile, schema_profile
@@ -40,6 +50,9 @@ _FEW = 3
 
 _MOST_OTHERS = 12
 """The number of other elements that the statement names."""
+
+_WIDTH = 120
+"""The greatest length of a line of comments that are lists."""
 
 _LONG = 64
 """The average number of characters above which texts are hardly keys."""
@@ -138,7 +151,7 @@ class Proposal:
         columns: The same columns, one by one.
         is_whole: Whether the sample is the whole source.
         others: Names of other repeated elements, those with most of the document first.
-        left_out: The number of leaves without a column.
+        left_out: The paths of what no column has.
         guesses: The options that hold for the sample.
         remarks: What the statement says first; by default how much was read.
     """
@@ -149,7 +162,7 @@ class Proposal:
     rows: int
     is_whole: bool
     others: tuple[str, ...]
-    left_out: int
+    left_out: tuple[str, ...]
     guesses: tuple[Guess, ...]
     remarks: tuple[str, ...] = ()
 
@@ -164,7 +177,14 @@ class Proposal:
             more = ", …" if len(self.others) > _MOST_OTHERS else ""
             lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
         if self.left_out:
-            lines.append(f"-- {self.left_out} more leaves have no column here.")
+            lines += textwrap.wrap(
+                f"No column has {', '.join(self.left_out)}; a STRING with the path 'xml(.)' has all of a row.",
+                _WIDTH,
+                initial_indent="-- ",
+                subsequent_indent="-- ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {_in_sql(name)} (")
         ends = [*[","] * (len(self.columns) - 1), ""]
@@ -177,7 +197,7 @@ class Proposal:
 
 def _option(name: str) -> str:
     group, dot, column = name.partition(".")
-    return f"{group}{dot}{_in_sql(column)}" if dot else name
+    return f"{group}{dot}{'.'.join(map(_in_sql, column.split('.')))}" if dot else name
 
 
 def _text(value: str) -> str:
@@ -360,22 +380,30 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **prefixes_for(sample.prefixes),
         **{uri: prefix for prefix, uri in namespace_prefixes("namespaces", given.get("namespaces", "")).items()},
     }
-    all_, unit = inferred_leaves(row, prefixes)
+    marks = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
+    all_, unit = inferred_leaves(row, prefixes, marks)
     if unit is not None and given.get("unitTag", unit) != unit:
         all_, unit = [leaf for leaf in all_ if not (leaf.up and leaf.steps)], None
     chosen = tuple(columns(all_[:MOST_COLUMNS]))
-    marks = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
     paths = {
         f"path.{column.name}": column.leaf.path
         for column in chosen
-        if column.leaf.path != str(default_path(column.name, *marks))
+        if column.leaf.path != str(default_path(column.name, *marks, is_structure=column.leaf.structure is not None))
     }
+    of_fields = [
+        (option, f"{column.name}.{field}", value)
+        for column in chosen
+        if column.leaf.structure is not None
+        for option, field, value in column.leaf.structure.options
+    ]
+    paths |= {f"path.{field}": path for option, field, path in of_fields if option == "path"}
     formats = {
         f"{kind}Format.{column.name}": pattern
         for column in chosen
         for kind in ("date", "timestamp")
         if kind.upper() in column.leaf.type and (pattern := column.leaf.values.format)
     }
+    formats |= {f"{option}.{field}": pattern for option, field, pattern in of_fields if option != "path"}
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
     spaces = ", ".join(f"{prefix} {uri}" for uri, prefix in prefixes.items() if prefix in used)
@@ -389,7 +417,13 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **formats,
     }
     schema = ", ".join(column.ddl for column in chosen)
-    left_out = len(all_) - len(chosen)
+    deep = [f"elements in {name}, of more than {MOST_PLACES:,} kinds" for name in sample.passed]
+    # Of a list of keys and values, what is not in the sample is in no column either.
+    seen = Counter[str]()
+    for leaf in (leaf for leaf in all_ if leaf.key):
+        seen["/".join([*[".."] * leaf.up, *leaf.steps]).partition("[")[0]] += len(leaf.values.texts)
+    unseen = [f"other keys of {path}" for path, count in seen.items() if count >= MOST_TEXTS or not sample.is_whole]
+    left_out = (*(leaf.path for leaf in all_[MOST_COLUMNS:]), *passed_over(row), *unseen, *deep)
     chosen = tuple(replace(one, is_required=one.is_whole(row.profile.count), remark=one.noticed) for one in chosen)
     return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())
 

@@ -107,8 +107,6 @@ class DeclaredValues(ObservedValues):
         """The declared type."""
         return self.declared
 
-    plain_type = type
-
     @property
     def format(self) -> str | None:
         """The pattern of dates: a schema's are in ISO 8601."""

@@ -47,7 +47,8 @@ class LeafPath:
         steps: The element names downwards from there; a plain name matches any namespace, `{uri}name` that namespace,
             `{}name` no namespace, `*` any name, ANYWHERE any number of elements, including none. A condition after
             a name, `[@key='x']`, is a step, too: it leads to those of the elements that meet it.
-        attribute: The XML attribute at the end, in no namespace unless the name has one; None for the element's text.
+        attribute: The XML attribute at the end: a plain name is one in no namespace, or else in any, `{uri}name` in
+            that namespace, `{}name` in none; None for the element's text.
         function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
             parent, from 1; `string` for all text in the row; `xml` for an element as XML text; `document` for the path
             or URL of the document.
@@ -122,9 +123,7 @@ class LeafPath:
             raise UsageError(f"'{text}' is not a valid path", hint="// leads to elements in the row: //title, //*/@id")
         if steps.count(ANYWHERE) > 1:
             raise UsageError(f"'{text}' has // twice", hint="one // reaches any depth")
-        # An attribute with a plain name has no namespace, if such an attribute exists.
-        leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")
-        return LeafPath(up, tuple(steps), leaf)
+        return LeafPath(up, tuple(steps), None if attribute is None else _name(attribute, text, prefixes))
 
     def of_document(self, where: str) -> str | None:
         """Returns the text in the path or URL of a document: the last match, or the first group of that; None for none.

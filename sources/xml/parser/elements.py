@@ -74,12 +74,12 @@ def ancestor_text(element: etree._Element, path: LeafPath) -> str | None:
 
 
 def attribute_text(element: etree._Element, name: str) -> str | None:
-    """Returns the value of an XML attribute: `{uri}name`; or a plain name in no namespace, otherwise in any.
+    """Returns the value of an XML attribute: `{uri}name`, `{}name`; or a plain name in no namespace, otherwise in any.
 
     Raises:
         UnreadableError: Two attributes have the name, in different namespaces.
     """
-    value = element.get(name)
+    value = element.get(name.removeprefix("{}"))
     if value is not None or "}" in name:
         return value
     found = meant_attributes(element, name)

@@ -470,6 +470,8 @@ class ItemReader(ItemElements):
     ) -> None:
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             columns, local = node.attributes.get(name), local_tag(name)
+            if local == name and (in_none := node.attributes.get(f"{{}}{name}")) is not None:
+                columns = [*(columns or ()), *in_none]
             if columns is None and not name.startswith(self.punctuation) and name in meant_attributes(element, local):
                 columns = node.attributes.get(local)
             if columns is not None:

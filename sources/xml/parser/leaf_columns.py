@@ -244,10 +244,11 @@ class _Walk:
     def _values(self, attributes: Attributes, name: str, rows: Offsets) -> Iterator[tuple[Offsets, Any]]:
         """Yields the values of the attributes of a name, with the indexes of their elements."""
         window = self.columns.window
-        names = [written for written in window.context.written(name) if b":" in written or "}" not in name]
-        for written in names if "}" in name else [name.encode()]:
+        uri, brace, local = name.rpartition("}")
+        names = [written for written in window.context.written(name) if b":" in written]
+        for written in names if uri.strip("{") else [local.encode()]:
             which, prefixed = attributes.named(written)
-            self._leave(rows[prefixed])
+            self._leave(rows[prefixed if not brace else prefixed[:0]])
             yield attributes.owner[which], window.values(attributes.begin[which], attributes.end[which])
 
     def _conditions(self, node: LeafTree, elements: Offsets, rows: Offsets) -> None:

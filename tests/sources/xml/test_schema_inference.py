@@ -39,9 +39,8 @@ STATEMENT = """CREATE TABLE Invoice (
   `currency` STRING NOT NULL,  -- one of EUR, USD
   `Total` DECIMAL(18,2) NOT NULL,
   `Discount` INT,
-  `quantity` ARRAY<INT>,  -- default 1; 0..65535
-  `Item` ARRAY<STRING>,
-  `Price` ARRAY<DECIMAL(18,2)>,
+  `Line` ARRAY<STRUCT<`_quantity`: INT, `Item`: STRING, `Price`: DECIMAL(18,2)>>,  -- quantity: default 1;\
+ quantity: 0..65535
   `Note` STRING,
   `Card` STRING,
   `iban` STRING,
@@ -88,7 +87,8 @@ def test_the_statement_reads_a_valid_document(in_process: InProcessSession, tmp_
     assert (one["_customer"], one["Number"], str(one["Issued"]), str(one["Total"]), one["currency"]) == (
         (7, 1, "2026-01-02", "12.50", "EUR")
     )
-    assert (one["quantity"], one["Item"], one["Note"], one["iban"]) == ([2, None], ["pen", "ink"], "by hand", "NZ1")
+    lines = [(each["_quantity"], each["Item"]) for each in one["Line"]]
+    assert (lines, one["Note"], one["iban"]) == ([(2, "pen"), (None, "ink")], "by hand", "NZ1")
     assert (two["_draft"], two["Discount"], two["Card"], str(two["Paid"])[:19]) == (
         True,
         100,

@@ -265,7 +265,10 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
     seen: set[str] = set()
     for option in options.expressions:
         key, value = option.this, option.args.get("value")
-        name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
+        whole = key.flatten() if isinstance(key, exp.Dot) else [key]
+        # Of more than three names, the first ones are a column with its table.
+        parts = (part for each in whole for part in (each.parts if isinstance(each, exp.Column) else [each]))
+        name = ".".join(part.name for part in parts)
         if not isinstance(value, exp.Literal | exp.Boolean):
             raise text.error(f"option {name} of table {table} needs a plain value", option, "write it in quotes")
         if name.lower() == "path" and _has_escape(value, text):

@@ -340,3 +340,14 @@ def test_arrays_whose_entries_do_not_belong_together_are_said_with_a_way_on() ->
     (said,) = [each for each in of_source("s", found, options, None) if each.kind == "uneven"]
     assert "entries of a b and v do not belong together in all rows: some f has more of v" in said.what
     assert "f as an ARRAY<STRUCT<…>> keeps each with its own" in said.what
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_an_attribute_may_be_one_in_no_namespace_only(path: Path, cuts: Cuts, times: int) -> None:
+    given = {"path.none": "@{}id", "path.any": "@id", "path.inner": "b/@{}id", "path.of": "../@{}of"}
+    parts = ["<row id='1' x:id='2'><b x:id='3'/></row>", "<row x:id='2'><b id='3' x:id='4' y:id='5'/></row>"]
+    said = "<p:row id='[1,2]'><b x:id='*'/></p:row>"
+    found = rows(path, "".join(parts) * times + said, cuts, "none STRING, any STRING, inner STRING, of STRING", **given)
+    tuples = [Item("tuple", ("1", "1", None, None)), Item("tuple", (None, "2", "3", None))] * times
+    assert found == [*tuples, Item("punctuation", ("[1,2]", "[1,2]", None, "null"))]
