@@ -17,8 +17,8 @@ from typing import Literal
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import StateError, UsageError
 
-FORMAT = 1
-"""The version of the database's format; others are refused."""
+FORMAT = 2
+"""The version of the database's format; 1 becomes 2 when it is opened, others are refused."""
 
 SYNCHRONOUS = "FULL"
 """Each transaction waits until it is on disk."""
@@ -32,8 +32,10 @@ CREATE INDEX IF NOT EXISTS piece_of ON piece (input, number);
 CREATE TABLE IF NOT EXISTS seen (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS log (name TEXT PRIMARY KEY, next INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS namespace (uri TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS untagged (last INTEGER NOT NULL);
 """
 
+_UNTAGGED = "SELECT 1 FROM seen, untagged WHERE id = ? AND number <= last"
 
 DocumentState = Literal["open", "closing", "closed"]
 """A closing document has all its bytes, or nearly; its reader may have removed it already."""
@@ -77,7 +79,7 @@ class Journal:
                     f"another process receives into {path.parent.parent}", hint="give each receiver a directory"
                 ) from None
             raise _damaged(path, error) from None
-        if version not in (0, FORMAT):
+        if version not in (0, 1, FORMAT):
             self._database.close()
             raise StateError(f"{path} has format {version}, this version of xmlstream reads {FORMAT}")
 
@@ -89,9 +91,10 @@ class Journal:
         self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         with self.transaction():
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
-            if version == 0:
+            if version in (0, 1):
                 for statement in _TABLES.split(";"):
                     self._database.execute(statement)
+                self._database.execute("INSERT INTO untagged SELECT ifnull(max(number), 0) FROM seen")
                 self._database.execute(f"PRAGMA user_version = {FORMAT}")
         return int(version)
 
@@ -118,8 +121,10 @@ class Journal:
                 raise OSError(errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO, str(error)) from None
             raise
 
-    def is_new(self, id_: str) -> bool:
-        """Records an id; returns whether it was new."""
+    def is_new(self, id_: str, untagged: str | None = None) -> bool:
+        """Records an id; returns whether it was new, also as journals of format 1 had it."""
+        if untagged is not None and self._database.execute(_UNTAGGED, (untagged,)).fetchone():
+            return False
         return self._database.execute("INSERT OR IGNORE INTO seen (id) VALUES (?)", (id_,)).rowcount == 1
 
     def forget_ids(self) -> None:

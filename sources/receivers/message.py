@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from urllib.parse import quote
 
 from lxml import etree
@@ -82,11 +83,14 @@ class MessageItems:
         text: Well-formed within the document's root, in UTF-8.
         id: Identifies a repeated message; None if nothing does.
         row: The name, with its namespace, of its first tuple whose tag names no namespace; None without one.
+        untagged: Its id as journals of format 1 have it, by the keys of its tuples without their tags; None if it has
+            an id of its own.
     """
 
     text: bytes
     id: str | None
     row: str | None = None
+    untagged: str | None = None
 
 
 def element_bytes(element: etree._Element) -> bytes:
@@ -133,7 +137,11 @@ class MessageReader:
         text = without_declaration(text).strip()
         root = self._parsed(WRAPPED + text + b"</m>")
         rows, first = self._rows(root)
-        return MessageItems(text, message.id or self._identity(rows), first)
+        if message.id or not self._key or not rows:
+            return MessageItems(text, message.id or None, first)
+        keys = [(str(row.tag), self._values(row)) for row in rows]
+        tagged, untagged = ([tag, *own] for tag, own in keys), (own for _, own in keys)
+        return MessageItems(text, _digest(tagged), first, _digest(untagged))
 
     def _parsed(self, text: bytes) -> etree._Element:
         parser = safe_parser()
@@ -171,19 +179,23 @@ class MessageReader:
             raise MalformedInput(f"neither a {wanted} nor a punctuation; there is {found}", hint="see --row-tag")
         return rows, first
 
-    def _identity(self, rows: Sequence[etree._Element]) -> str | None:
-        """Returns a digest of the keys of its tuples; None if no key is declared, or it has no tuple."""
-        if not self._key or not rows:
-            return None
-        digest = hashlib.blake2b(digest_size=16)
-        for row in rows:
-            for steps, attribute in self._key:
-                value = _value(row, steps, attribute)
-                if value is None:
-                    name = "/".join([*steps, *([f"@{attribute}"] if attribute else [])])
-                    raise MalformedInput(f"a <{local_tag(str(row.tag))}> without {name}, which is in its key")
-                digest.update(len(value).to_bytes(8, "big") + value.encode())
-        return digest.hexdigest()
+    def _values(self, row: etree._Element) -> list[str]:
+        """Returns the values of a tuple's key."""
+        found = list[str]()
+        for steps, attribute in self._key:
+            value = _value(row, steps, attribute)
+            if value is None:
+                name = "/".join([*steps, *([f"@{attribute}"] if attribute else [])])
+                raise MalformedInput(f"a <{local_tag(str(row.tag))}> without {name}, which is in its key")
+            found.append(value)
+        return found
+
+
+def _digest(keys: Iterable[Sequence[str]]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in chain.from_iterable(keys):
+        digest.update(len(part).to_bytes(8, "big") + part.encode())
+    return digest.hexdigest()
 
 
 def _leaf(path: str) -> tuple[tuple[str, ...], str | None]:

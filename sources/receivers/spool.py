@@ -249,9 +249,11 @@ class Spool:
             at = self._journal.next_of(message.log)
             if at is not None and message.offset < at:
                 return False
+        if items.id is None:
+            return True
         # Each input has ids of its own; no name contains a null character.
-        known_by = f"{message.input}\0{items.id}" if message.input else items.id
-        return known_by is None or items.id is None or self._journal.is_new(known_by)
+        own = f"{message.input}\0" if message.input else ""
+        return self._journal.is_new(own + items.id, None if items.untagged is None else own + items.untagged)
 
 
 MAX_WAITING, MAX_WAITING_BYTES = 10_000, 128 << 20

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -329,6 +330,54 @@ def test_messages_that_count_for_nothing_say_no_namespace(tmp_path: Path, monkey
             append(receiver, [other])
     assert append(receiver, [Message(b'<a id="1"/>', "test")]) == [None]
     receiver.close()
+
+
+@given(
+    messages=st.lists(
+        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("12"), st.sampled_from(["", "1", "2"])), min_size=1),
+        max_size=12,
+    ),
+    restarts=st.sets(st.integers(0, 12)),
+)
+def test_a_message_is_known_again_by_all_that_tells_its_tuples_apart(
+    messages: list[list[tuple[str, str, str]]], restarts: set[int]
+) -> None:
+    reader = MessageReader("a|b", ["@id", "k"])
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "SYNCHRONOUS", "OFF")
+        receiver = Spool(Path(name), reader)
+        for number, keys in enumerate(messages):
+            if number in restarts:
+                receiver.close()
+                receiver = Spool(Path(name), reader)
+            text = "".join(f"<{tag} id='{id_}'><k>{k}</k></{tag}>" for tag, id_, k in keys)
+            append(receiver, [Message(text.encode(), "test")])
+        receiver.close()
+        found = [
+            (a.tag, a.get("id", ""), a.findtext("k") or "")
+            for text in _documents(Path(name))
+            for a in etree.fromstring(text)
+        ]
+    assert found == [key for keys in dict.fromkeys(map(tuple, messages)) for key in keys]
+
+
+def test_what_a_journal_of_format_1_has_is_known_again(tmp_path: Path) -> None:
+    reader = MessageReader("a|b", ["@id"])
+    old, new, other = (Message(f"<{tag} id='{number}'/>".encode(), "test") for tag, number in ("a1", "b2", "a2"))
+    sent = Message(b"<a id='7'/>", "test", id="own")
+    receiver = Spool(tmp_path, reader)
+    receiver.write([receiver.read(each) for each in (old, sent)])
+    receiver.close()
+    with closing(sqlite3.connect(tmp_path / spool.STATE / "journal.sqlite")) as database, database:
+        untagged = reader.items(old).untagged
+        database.execute("UPDATE seen SET id = ? WHERE id = ?", (untagged, reader.items(old).id))
+        database.execute("DROP TABLE untagged")
+        database.execute("PRAGMA user_version = 1")
+    for _ in range(2):
+        receiver = Spool(tmp_path, reader)
+        receiver.write([receiver.read(each) for each in (old, sent, new, other, new)])
+        receiver.close()
+    assert _ids(tmp_path) == [1, 7, 2, 2]
 
 
 def test_each_input_has_ids_of_its_own(tmp_path: Path) -> None:
