@@ -73,13 +73,15 @@ class Prefix:
     """Ever longer prefixes of an input's order by this attribute are closed, each by finitely many punctuations.
 
     With `groups`, prefixes of the order within each group by these attributes. Constants close prefixes where the
-    domain has a first value in the order, and only few values before each other one.
+    domain has a first value in the order, and only few values before each other one. `first` is named as missing where
+    nothing closes them; by default, groups and attribute together.
     """
 
     input: int
     attribute: str
     descending: bool
     groups: tuple[str, ...] = ()
+    first: Grouping | None = None
 
     def holds(self, promises: Promises) -> bool:
         """Whether a scheme describes the attribute, by patterns that cover, a few at a time, a prefix of the order.
@@ -119,7 +121,8 @@ class Prefix:
         return tuple(dict.fromkeys((*schemes, *(Scheme(tuple(map(along, scheme.terms))) for scheme in schemes))))
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        yield Grouping(self.input, (*self.groups, self.attribute))
+        whole = Grouping(self.input, (*self.groups, self.attribute))
+        yield whole if self.first is None or self.holds(promises) else self.first
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ Keep:       the tuples that have not gone out; and of each open group the last r
             back at. When P covers a group, its last tuples go out and nothing of it is kept.
 Propagate:  the parts of init(A, K, P) that match no tuple that has yet to go out.
 Safe when:  the schemes cover ever longer prefixes of the order in each group; the last n rows of a group wait for those
-            behind them, or for the group's end.
+            behind them, or for the group's end, so that groups must close or be a list.
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
 
 Tuples with equal keys are ordered by their remaining attributes, ascending, null first, as in row_window.
@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.closing_conditions import Condition, Every, Grouping, size_of
 from xmlstream.operators.expressions.aggregates import NUMBER
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.ordered_rows import Begun, OrderedRows
@@ -34,6 +35,7 @@ from xmlstream.operators.state.blocked_set import emittable
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, semi_join
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.punct_ns.pattern import WILDCARD, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
@@ -51,6 +53,13 @@ class LookAhead(OrderedRows):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those on groups only, whose last rows wait for their end; without groups, also those on the first key."""
         return self.promised(() if self.groups else self.own_keys[:1], *inputs)
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """The order closes; and groups do, which may never go on, unless they are finitely many."""
+        order = OrderedRows.enabled_by(self, *inputs)
+        if size_of(inputs[0].only(self.groups)) is not None:
+            return order
+        return Every((order, Grouping(0, self.groups)))
 
     @property
     def ahead(self) -> int:
@@ -84,13 +93,24 @@ class LookAhead(OrderedRows):
         state.log("rows").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        begun, given = state.scratch(Begun).prefixes, state.inputs[0]
-        if not begun:
+        begun, given = state.scratch(Begun), state.inputs[0]
+        if not begun.prefixes:
             return []
         last, over = state.log("rows").whole(), given.only(self.over)
         waiting = last and last.some(with_latest(last.frame, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}"))
-        found = emittable("held", begun, [waiting] if waiting else [], state, over, self.over, at_all=True)
+        # What was closed before has gone out, but for the parts that are held.
+        new = [p for prefix in begun.prefixes for p in self._without_before(prefix, begun)]
+        found = emittable("held", new, [waiting] if waiting else [], state, over, self.over, at_all=True)
         return placed(found, self.over, self.schema(given))
+
+    def _without_before(self, prefix: Punctuation, begun: Begun) -> list[Punctuation]:
+        """The part of a new prefix without the values of the first key that were closed before, in all groups."""
+        place = len(self.groups)
+        if begun.before is None or prefix.patterns[place] == WILDCARD:
+            return [prefix]
+        left = values(prefix.patterns[place], prefix.schema[place].domain).difference(begun.before)
+        at = {i: prefix.patterns[i] for i in prefix.restricted}
+        return [Punctuation.at(prefix.schema, {**at, place: part}, prefix.lifespan) for part in patterns(left)]
 
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState

@@ -32,6 +32,7 @@ from xmlstream.punct_ns.recast import placed, project
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -39,10 +40,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Begun:
-    """Results of `begin` for one slice: the new parts of covered prefixes, and punctuations on groups that are over."""
+    """Results of `begin` for one slice.
+
+    Attributes:
+        prefixes: Covered prefixes that have grown.
+        groups: Punctuations on groups that are over.
+        before: The values of the first key that were closed for ever before, in all groups.
+    """
 
     prefixes: list[Punctuation] = field(default_factory=list)
     groups: list[Punctuation] = field(default_factory=list)
+    before: ValueSet | None = None
 
 
 class InOrder(Operator, Protocol):
@@ -110,7 +118,7 @@ class InOrder(Operator, Protocol):
             patterns = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
             return [self.prefixes_up_to(patterns, ending, given)]
 
-        tuples = StateModel("tuples", 0, self.enabled_by(given))
+        tuples = StateModel("tuples", 0, InOrder.enabled_by(self, given))
         log = LogSchema(over, (tuples,), names=self.over, awaits=awaits)
         return StateSchema({"tuples": log}, {**completion_sets(given, over), "begun": over})
 
@@ -134,6 +142,8 @@ class InOrder(Operator, Protocol):
         if not (new := completed(punctuations, self.over, state)):
             return scratch
         closed, begun = closed_so_far(state), state.punctuations("begun")
+        if self.own_keys:
+            scratch.before = begun.lasting.values(self.own_keys[0].attribute)
         directions = [key.direction for key in self.own_keys]
         found = covered_prefixes(closed.set, new, len(self.groups), directions)
         scratch.prefixes = begun.absorb(closed.for_its_time(found))

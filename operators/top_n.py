@@ -1,18 +1,22 @@
-"""top_n: of each group the first n tuples in an order, as soon as the group is complete.
+"""top_n: of each group the first n tuples in an order, as soon as the order is closed up to them.
 
 Meaning:    top_{A; K; n}(R) = {| t ∈ R | rank(t) ≤ n |}, rank(t) that of t among {| u ∈ R | u.A = t.A |} in the order
             of the keys K: its number; or one more than the number of tuples, or of values of K, before it (SQL's
             ROW_NUMBER, RANK and DENSE_RANK). Null is a group. Without A all tuples are one group.
-Example:    TopN(2, (SortKey("price", descending=True),), ("auction",))
-              over (auction INT, price INT) gives (auction INT, price INT)
-              in   (1, 10) (1, 12) (2, 3) | (1, 11) (1, 9) <1, *>
-              out                         | (1, 11) (1, 12) <1, *>
+Example:    TopN(2, (SortKey("ts"),), ("sid",))
+              over (sid INT, ts INT NOT NULL) gives (sid INT, ts INT)
+              in   (1, 4) (1, 2) (2, 9) <*, (,3]> | (1, 7) (1, 5) <2, *> <*, (,6]>
+              out  (1, 2) <*, (,3]>               | (2, 9) (1, 4) <2, *> <*, (,6]>
 Step:       –
-Pass:       {t ∈ kept ∪ new | t.A is complete, rank(t) ≤ n}: P covers every possible tuple of the group.
-Keep:       {t ∈ kept ∪ new | t.A is not complete, rank(t) ≤ n}: a tuple behind n others stays behind them.
-Propagate:  exactly the punctuations on A that cover complete groups, with wildcards for all other attributes.
-Safe when:  the schemes cover every group with finitely many punctuations; n tuples of each open group are kept.
-Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs): as group_by, with several output tuples for each group.
+Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t, rank(t) ≤ n}; init(A, K, P) is, in each group, the largest prefix
+            of the order of K that P covers: all of a group that is complete. No later tuple comes before these.
+Keep:       {t ∈ kept ∪ new | t.A is not complete, rank(t) ≤ n}, those that have passed among them, by which the ranks
+            of later ones are known: a tuple behind n others stays behind them. After n have passed of the one group
+            without A, nothing.
+Propagate:  the new part of init(A, K, P); without A, everything once n have passed.
+Safe when:  the schemes cover ever longer prefixes of the order in each group; of each group n tuples are kept that have
+            passed, so that groups must close or be a list.
+Source:     Tucker et al. 2003, §5.1 (safe and complete), §5.2 (init).
 
 SQL leaves the order of tuples with equal keys open. Here the remaining attributes decide, ascending, null first, as in
 sort, so that the result does not depend on the order of arrival. RANK and DENSE_RANK keep all tied tuples: the state is
@@ -26,18 +30,18 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Literal
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator, Terms, among
-from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
-from xmlstream.operators.required_punctuations import Held, Way, on
-from xmlstream.operators.sort_order import SortKey, keys_line, once, partition, total
+from xmlstream.operators.behaviour import Terms, among
+from xmlstream.operators.closing_conditions import Condition, Grouping, Prefix, StateModel
+from xmlstream.operators.frames.matching import not_matching
+from xmlstream.operators.ordered_rows import Begun, InOrder
+from xmlstream.operators.sort_order import NEW, SortKey, keys_line, once, partition, total
 from xmlstream.operators.state import tuple_log
-from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
-from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
-from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.completion import forget_completed
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples, semi_join
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import own, quoted
@@ -52,7 +56,7 @@ _RANK = own("rank")
 
 
 @dataclass(frozen=True, slots=True)
-class TopN(Operator):
+class TopN(InOrder):
     """The tuples whose rank by `keys`, among those that agree on `groups`, is at most `n`.
 
     `number` is the attribute for the rank, behind the input's attributes; None if it is not needed.
@@ -82,12 +86,15 @@ class TopN(Operator):
         return inputs[0] if self.number is None else Schema((*inputs[0].attributes, self.number))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The schemes on groups only, and those whose other terms tile their attributes."""
-        groups = {name.lower(): name for name in self.groups}
-        return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
+        """Those on groups, perhaps with ranges of the first key from its beginning, or its tiles."""
+        return self.promised(self.own_keys[:1], *inputs)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        return Grouping(0, self.groups, sole=True)
+        first = self.keys[0]
+        if first.descending and inputs[0].attribute(first.attribute).domain.high is None:
+            return Grouping(0, self.groups, sole=True)  # no prefix of the order closes
+        until = InOrder.enabled_by(self, *inputs)
+        return replace(until, first=Grouping(0, self.groups)) if isinstance(until, Prefix) and self.groups else until
 
     def parameters(self, output: Schema) -> str:
         return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {keys_line(self.keys)}"
@@ -102,23 +109,26 @@ class TopN(Operator):
         """The groups: a predicate over these selects whole groups."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        return [((0, on(self.groups, p, inputs[0])),)]
-
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        groups = inputs[0].only(self.groups)
-        first = StateModel("first tuples", 0, Grouping(0, self.groups))
-        log = LogSchema(
-            groups,
-            (first,),
+        given, groups, waiting = inputs[0], inputs[0].only(self.groups), self.tuples_of(inputs[0])
+        what = f"the first {self.n} tuples" if self.n > 1 else "the first tuple"
+        first = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
+        tied = StateModel("first tuples with equal ranks", 0, self.enabled_by(given))
+        models = (first,) if self.rank == "row_number" else (first, tied)
+        tuples = replace(
+            waiting.logs["tuples"],
+            models=models,
+            what="first tuples",
             undecided=True,
-            combine=lambda frame, _ages: self._first(frame, inputs[0]),
+            combine=lambda frame, _ages: self._first(frame, given),
             key=self.groups,
         )
-        return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
+        # By those that have gone out, the ranks of later ones are known.
+        passed = LogSchema(groups, models, "first tuples", self.groups, blocks=False)
+        return replace(waiting, logs={"tuples": tuples, "passed": passed})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        if (new := inputs[0].tuples) is not None:
+        if (new := inputs[0].tuples) is not None and not state.punctuations("begun").set.is_all:
             frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
             # A small slice is always ranked together with the kept tuples.
             first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state.inputs[0])
@@ -126,19 +136,38 @@ class TopN(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        complete = state.scratch(NewPunctuations).found = completed(inputs[0].punctuations, self.groups, state)
-        taken = state.log("tuples").take(complete) if complete else None
-        if taken is None or self.number is None:
-            return taken
-        ranked = self._ranked(taken.frame, state.inputs[0]).renamed(_RANK, self.number.name)
-        return Tuples(ranked, taken.at_most, taken.exact)
+        begun, passed = self.begin(inputs[0].punctuations, state), state.log("passed")
+        taken = state.log("tuples").take(begun.prefixes) if begun.prefixes else None
+        if taken is None:
+            return None
+        before = passed.whole()
+        if before is not None and self.groups:
+            before = semi_join(before, taken, self.groups)
+        given, shown = state.inputs[0], [quoted(name) for name in state.inputs[0].names]
+        if before is None:
+            found = taken if self.number is None else taken.some(self._ranked(taken.frame, given))
+        else:
+            both = taken.frame.with_column(NEW, "true").union_by_name(before.frame.with_column(NEW, "false"))
+            found = taken.some(self._ranked(both, given).where(f"{NEW} AND {_RANK} <= {self.n}"))
+        if any(i >= len(self.groups) for p in begun.prefixes for i in p.restricted):
+            # Groups go on behind the closed prefix of their order.
+            found = state.computed(found)
+            passed.add(found.some(not_matching(found.frame, begun.groups).select(*shown)))
+        number = [] if self.number is None else [f"{_RANK} AS {quoted(self.number.name)}"]
+        return replace(found, frame=found.frame.select(*shown, *number))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        state.log("tuples").settle()
-        forget_completed(state.scratch(NewPunctuations).found, self.groups, state)
-
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        return placed(state.scratch(NewPunctuations).found, self.groups, self.schema(*state.inputs))
+        begun, tuples, passed = state.scratch(Begun), state.log("tuples"), state.log("passed")
+        tuples.settle()
+        passed.settle()
+        if not self.groups and self.rank == "row_number" and passed.rows >= self.n:
+            # All of the one group is decided.
+            over = [Punctuation.all(state.inputs[0].only(self.over))]
+            begun.prefixes = state.punctuations("begun").absorb(over)
+            begun.groups = [Punctuation.all(state.inputs[0].only(()))]
+            tuples.purge(over)
+            forget_completed(over, self.over, state)
+        passed.purge(begun.groups)
 
     def _first(self, tuples: Frame, schema: Schema) -> Frame:
         """The first tuples of each group. Applied to parts of the tuples, it keeps all first tuples of the whole."""

@@ -84,8 +84,8 @@ class LogSchema:
 
     @property
     def of(self) -> int | None:
-        """The input whose tuples it keeps until punctuations come; None if it keeps a fixed number for each key."""
-        return next((model.input for model in self.models if not model.is_fixed), None)
+        """The input whose tuples it keeps until punctuations come; None if it keeps a fixed number for later ones."""
+        return next((model.input for model in self.models if self.undecided or not model.is_fixed), None)
 
     @property
     def waits(self) -> bool:
@@ -144,12 +144,8 @@ class StateSchema:
 
     @property
     def models(self) -> list[StateModel]:
-        """The kept rows, and until when; equal models of consecutive logs count once."""
-        models: list[StateModel] = []
-        for model in (model for log in self.logs.values() for model in log.models):
-            if not models or model != models[-1]:
-                models.append(model)
-        return models
+        """The kept rows, and until when; equal models of several logs count once."""
+        return list(dict.fromkeys(model for log in self.logs.values() for model in log.models))
 
     @property
     def waiting_logs(self) -> dict[str, LogSchema]:

@@ -51,9 +51,30 @@ def test_time_alone_promises_nothing_of_groups_whose_last_row_waits() -> None:
     lead = ("lead(`v`)", -1, -1)
     assert format_schemes(looking(lead).schemes(schemes)) == "sid"
     assert format_schemes(looking(lead, groups=()).schemes(schemes)) == "ts prefix"
-    for promised, holds in (("ts prefix", True), ("sid, ts prefix", True), ("v", False)):
-        condition = looking(lead).enabled_by(HERE)
-        assert condition.holds([(HERE, parse_schemes(promised, HERE))]) == holds
+    listed = Schema.parse("sid STRING, ts INT NOT NULL, v INT", "sid {A, B}")
+    for promised, of_any, of_few in (
+        ("ts prefix", False, True),
+        ("sid, ts prefix", False, True),
+        ("sid", True, True),
+        ("ts prefix; sid", True, True),
+        ("v", False, False),
+    ):
+        for here, holds in ((HERE, of_any), (listed, of_few)):
+            assert looking(lead).enabled_by(here).holds([(here, parse_schemes(promised, here))]) == holds
+    assert looking(lead, groups=()).enabled_by(HERE).holds([(HERE, parse_schemes("ts prefix", HERE))])
+
+
+def test_each_slice_puts_out_as_many_punctuations_as_rows_come_however_many_wait(
+    session: Session, tmp_path: Path
+) -> None:
+    """The last row of each group waits; what was closed before it came is not said again."""
+    running = Running(session, tmp_path, looking(("lead(`v`)", -1, -1)), HERE)
+    said = []
+    for i in range(6):
+        rows = [(f"S{2 * i + j}", 10 * i + j, j) for j in range(2)]
+        said.append(len(running.slice((rows, [Punctuation.parse(f"<*, (,{10 * i + 9}], *>", HERE)])).punctuations))
+        running.restart()
+    assert max(said[1:]) <= said[0] + 1, said
 
 
 def test_functions_that_nobody_needs_are_not_computed() -> None:

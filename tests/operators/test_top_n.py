@@ -87,6 +87,45 @@ def test_without_groups_all_tuples_are_one_that_only_the_end_closes(session: Ses
     Running(session, tmp_path / "none", topped, BIDS).shows("<*, *, *>", out="<*, *, *>")
 
 
+REPORTS = Schema.parse("sid INT, ts INT NOT NULL, v INT")
+
+
+def test_what_a_closed_order_decides_goes_out(session: Session, tmp_path: Path) -> None:
+    """Tucker et al. 2003, §5.1: what every continuation would have, as soon as that is known."""
+    running = Running(session, tmp_path, TopN(2, (SortKey("ts"),), ("sid",), number=NUMBER), REPORTS)
+    running.shows(
+        "(1, 5, 0) (1, 2, 7) (2, 1, 1) (2, 9, 2) <*, (,3], *>",
+        out="(1, 2, 7, 1) (2, 1, 1, 1) <*, (,3], *, *>",
+        kept="4",
+    )
+    running.restart()
+    running.shows("(1, 8, 0) (1, 4, 1) <*, (,6], *>", out="(1, 4, 1, 2) <*, (,6], *, *>", kept="4")
+    running.shows("<1, *, *> (2, 7, 3) <2, (,8], *>", out="(2, 7, 3, 2) <1, *, *, *> <2, (,8], *, *>", kept="3")
+
+
+@pytest.mark.parametrize("rank", get_args(Rank))
+def test_ranks_go_on_behind_what_has_gone_out(session: Session, tmp_path: Path, rank: Rank) -> None:
+    running = Running(session, tmp_path, TopN(3, (SortKey("ts"),), (), rank, NUMBER), REPORTS)
+    running.shows(
+        "(1, 5, 0) (1, 2, 7) (2, 2, 7) <*, (,3], *>",
+        out=f"(1, 2, 7, 1) (2, 2, 7, {2 if rank == 'row_number' else 1}) <*, (,3], *, *>",
+    )
+    running.restart()
+    third = {"row_number": "(1, 4, 3, 3) <*, *, *, *>", "rank": "(1, 4, 3, 3) <*, (,4], *, *>"}
+    running.shows("(1, 4, 3) <*, (,4], *>", out=third.get(rank, "(1, 4, 3, 2) <*, (,4], *, *>"))
+    fifth = "(1, 5, 0, 3) (3, 5, 1, 3)" if rank == "dense_rank" else ""
+    over = "" if rank == "row_number" else "<*, (,5], *, *>"
+    running.shows("(3, 5, 1) <*, (,5], *>", out=f"{fifth} {over}")
+
+
+def test_after_the_last_of_the_one_group_nothing_is_kept_and_all_is_closed(session: Session, tmp_path: Path) -> None:
+    running = Running(session, tmp_path, TopN(2, (SortKey("ts"),)), REPORTS)
+    running.shows("(1, 5, 0) (1, 2, 7) (2, 9, 1) <*, (,6], *>", out="(1, 2, 7) (1, 5, 0) <*, *, *>", kept="0")
+    running.restart()
+    running.shows("(1, 7, 0) <*, (,8], *>", out="", kept="0")
+    running.shows("<*, *, *>", out="", kept="0")
+
+
 def test_it_promises_what_closes_groups() -> None:
     schema = Schema.parse("hour INT NOT NULL, min INT NOT NULL, temp DOUBLE", "min 0..59")
     schemes = parse_schemes("hour; min 0..59 by 10; temp; hour, min 0..59 by 10; hour prefix", schema)

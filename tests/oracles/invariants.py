@@ -131,27 +131,43 @@ def grouping(
 
 def leading(
     key: Callable[[Tuple], Tuple],
+    keys: Sequence[oracle.Key],
     ranked: Callable[[list[Tuple]], list[Tuple]],
     n: int,
     universe: Sequence[Tuple],
     *,
     shown: bool,
 ) -> Invariants:
-    """Of complete groups the tuples of rank n at the most, which stands behind them; kept are such of the others."""
+    """The tuples of rank n at the most, out once those of their groups are covered that are before or beside them.
 
-    def complete(k: Tuple, ps: Sequence[Punctuation]) -> bool:
-        return all(oracle.set_match(t, ps) for t in universe if oracle.same_tuple(key(t), k))
+    The rank stands behind each. Kept are such of the groups that are not complete, and the first n of what is not out.
+    """
+    still_open = remembered(lambda ts, ps: [t for t in universe if not oracle.set_match(t, ps[0])])
+
+    def begun(t: Tuple, ts: _Tuples, ps: _Punctuations) -> bool:
+        left = still_open(ts, ps)
+        return all(oracle.compare(keys, t, u) < 0 for u in left if oracle.same_tuple(key(t), key(u)))
 
     def first(ts: Sequence[Tuple]) -> list[Tuple]:
-        keys = oracle.distinct([key(t) for t in ts])
-        groups = [[t for t in ts if oracle.same_tuple(key(t), k)] for k in keys]
-        return [t if shown else t[:-1] for group in groups for t in ranked(group) if t[-1] <= n]
+        groups = [[t for t in ts if oracle.same_tuple(key(t), k)] for k in oracle.distinct([key(t) for t in ts])]
+        return [t for group in groups for t in ranked(group) if t[-1] <= n]
+
+    def passed(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
+        return [t for t in first(ts[0]) if begun(t[:-1], ts, ps)]
+
+    def kept(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
+        not_complete = [key(u) for u in still_open(ts, ps)]
+        waiting = first([t for t in ts[0] if not begun(t, ts, ps)])
+        return [t[:-1] for t in (*waiting, *(t for t in passed(ts, ps) if oracle.is_in(key(t[:-1]), not_complete)))]
+
+    def as_shown(ts: list[Tuple]) -> list[Tuple]:
+        return ts if shown else [t[:-1] for t in ts]
 
     return Invariants(
-        cpass=lambda ts, ps: first([t for t in ts[0] if complete(key(t), ps[0])]),
-        cprop=lambda u, ts, ps: complete(key(u), ps[0]),
-        ckeep=lambda ts, ps: first([t for t in ts[0] if not complete(key(t), ps[0])]),
-        relation=lambda ts: first(ts[0]),
+        cpass=lambda ts, ps: as_shown(passed(ts, ps)),
+        cprop=lambda u, ts, ps: begun(u[: len(universe[0])], ts, ps),
+        ckeep=kept,
+        relation=lambda ts: as_shown(first(ts[0])),
     )
 
 

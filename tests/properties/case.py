@@ -27,7 +27,8 @@ class Case:
     `outputs` are the possible output tuples as the specification writes them; `kept` counts what is kept by the tuples
     that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together. With `cuts`,
     punctuations are cut, moved or mapped, so that what they say anew may be of tuples that `outputs` do not hold.
-    With `positions` tuples come with theirs.
+    With `positions` tuples come with theirs. With `at_most`, fewer may be kept: what several slices bring together is
+    kept only as far as it could be needed when it came.
     """
 
     operator: Operator
@@ -40,6 +41,7 @@ class Case:
     whole: Callable[[int, Tuple], Tuple] = lambda n, u: (n, *u)
     cuts: bool = False
     positions: bool = False
+    at_most: bool = False
 
 
 def numbered(schema: Schema) -> Schema:

@@ -156,13 +156,14 @@ def _topping(space: SmallSchema, topped: TopN, key: oracle.Key, groups: slice) -
     """The first tuples of the groups by these attributes of a stream's own, in order of one of them."""
     shown = topped.number is not None
     specified = invariants.leading(
-        lambda t: t[: len(space.schema)][groups],
+        lambda t: t[groups],
+        [key],
         lambda ts: oracle.ranked(topped.rank, [key], ts),
         topped.n,
-        space.universe,
+        space.surroundings,
         shown=shown,
     )
-    return Case(topped, one(space), specified, [(*t, 1) if shown else t for t in space.universe])
+    return Case(topped, one(space), specified, [(*t, 1) if shown else t for t in space.universe], at_most=True)
 
 
 def topping(space: SmallSchema) -> Case:
@@ -186,6 +187,13 @@ def topping_with_ties(space: SmallSchema) -> Case:
     return _topping(space, topped, oracle.Key(len(space.schema) - 1), slice(1))
 
 
+def topping_different(space: SmallSchema) -> Case:
+    """All tuples of a stream's two least values of the last attribute, null first, with the number of the value."""
+    number = Attribute("rank", Domain("INT", nullable=False))
+    topped = TopN(2, (SortKey(space.schema.names[-1]),), ("stream",), "dense_rank", number)
+    return _topping(space, topped, oracle.Key(len(space.schema) - 1), slice(0))
+
+
 CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "select": selecting,
     "project": projecting,
@@ -198,6 +206,7 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "top_n": topping,
     "top_n, of all": topping_all,
     "top_n, with ties": topping_with_ties,
+    "top_n, different": topping_different,
     **EXPLODE,
     **ROWS,
     **PUNCTUATIONS,

@@ -54,7 +54,7 @@ def forgets_what_is_not_complete(patch: Patch) -> None:
         state.punctuations(f"input-{input_}").forget(punctuations)
         return found
 
-    for module in ("group_by", "top_n", "project"):
+    for module in ("group_by", "project"):
         patch.setattr(f"xmlstream.operators.{module}.completed", early)
 
 
@@ -126,7 +126,7 @@ CLOSED_BY_THE_OTHER = of_sessions("| (true, u) | <*, u>", "<*, u> | |")
 HALVES = of_sessions("(true, u) <false, u> | <true, u>")
 
 EARLY = [
-    *(Early(case, forgets_what_is_not_complete, HALVES) for case in ("group_by", "top_n", "project")),
+    *(Early(case, forgets_what_is_not_complete, HALVES) for case in ("group_by", "project")),
     Early("describe", forgets_what_is_not_described, of_sessions("(u, true) <u, false> | <u, true>", space=TURNED)),
     Early("merge", forgets_what_one_input_has_said, CLOSED_BEFORE_IT_COMES),
     *(

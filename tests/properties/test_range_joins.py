@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
 from tests.properties.range_cases import OF_TYPES, RANGES, RELATIONS, SPACES, Kind, comparing, ranging
-from tests.properties.test_contract import FEW, Run, run, states
 from tests.properties.row_window_cases import within
+from tests.properties.test_contract import FEW, Run, run, states
 from tests.samples.strategies import SMALL, SmallSchema, sliced_streams
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.punct_ns.schema import Attribute, Schema

@@ -99,7 +99,7 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     what = kept.model.what
     if kept.model.is_fixed:
         what += f" of each {', '.join(kept.model.per.names)}" if kept.model.per else ""
-        if kept.is_bounded:
+        if kept.until.when is When.AT_ONCE or (kept.until.when is When.NEVER and kept.is_bounded):
             return what
     if kept.until.when is When.AT_ONCE:
         return f"{what} for at most one slice"
@@ -201,7 +201,8 @@ def _times_of_texts(verdict: QueryVerdict) -> list[str]:
 
 def _unmended(verdict: QueryVerdict) -> str:
     """The advice for a query that no tried remedy or change makes safe."""
-    for one in verdict.troubled():
+    for one in verdict.troubled()[:1]:
+        # If an operator below is the trouble, the order of the source is not what is missing.
         if isinstance(one.node.operator, Sort):
             keys = ", ".join(key.attribute for key in one.node.operator.keys)
             return (
@@ -216,7 +217,7 @@ def _unmended(verdict: QueryVerdict) -> str:
 
 def _first_come(verdict: QueryVerdict) -> list[str]:
     """For the first row of each key in an order that nothing closes: the advice to take the first that comes."""
-    for node in (one.node for one in verdict.troubled()):
+    for node in (one.node for one in verdict.troubled() if not one.is_enabled):
         top = node.operator
         if isinstance(top, TopN) and top.n == 1 and top.groups and out_of_order(node.inputs[0]) is None:
             what = "if you want the first row of each key as it comes"

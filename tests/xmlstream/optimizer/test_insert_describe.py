@@ -71,8 +71,8 @@ def test_a_group_by_is_given_what_describes_its_keys() -> None:
 
 
 def test_a_top_n_is_given_what_describes_its_groups() -> None:
-    """What makes its groups is its grouping of interest, whatever it orders by."""
-    first = TopN(3, (SortKey("min"),), ("hour",))
+    """What makes its groups is its grouping of interest, if nothing closes the order from its first value on."""
+    first = TopN(3, (SortKey("sid", descending=True),), ("hour",))
     root = insert_describe(Node(first, (Node(Select("min > 3"), (source("a"),), "select"),), "top_n"))
     assert labels(root) == ["top_n", "select", "describe", "a"]
     assert describes(root) == [Describe(("hour",), ("sid", "min"))]
