@@ -153,8 +153,8 @@ class Settings:
             UsageError: Two results are written to one place.
         """
         targets = [target for target in self.targets if target.taken is None]
-        places = [target.place for target in targets]
-        if twice := [target for target in targets if places.count(target.place) > 1]:
+        places = [target.kind.one_place(target.place) for target in targets]
+        if twice := [target for target, place in zip(targets, places, strict=True) if places.count(place) > 1]:
             raise UsageError(f"two results go to {twice[0].shown}", hint="name a directory for each")
         return [target.output for target in targets if target.documents() is not None]
 

@@ -193,6 +193,7 @@ class SinkKind:
         loader: Makes the loader for a table with transactions.
         closings: Reads what an output has closed after a slice; without it, its documents have that.
         check: Checks before the query starts that an output can be reached; raises UsageError if not.
+        one_place: Gives outputs that are the same place one name.
     """
 
     name: str
@@ -208,6 +209,7 @@ class SinkKind:
     loader: Callable[[str, Schema, SinkHome], Loader] | None = None
     closings: Callable[[str, int], Closings] | None = None
     check: Callable[[str], None] | None = None
+    one_place: Callable[[str], str] = str
 
     def is_named_by(self, output: str) -> bool:
         """Whether the scheme or the ending of an output names this kind."""

@@ -33,7 +33,9 @@ from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import any_arrow_type
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.settings import Settings
 from xmlstream.sink import staged_sink
 from xmlstream.sink.closings import ClosedSoFar
 from xmlstream.sink.databases import delta, iceberg, postgresql
@@ -830,3 +832,83 @@ def test_a_table_is_refused_exactly_if_it_lacks_what_was_loaded(nights: _Nights,
                 nights.night(rows=rows)
                 total, waits = total + rows, False
                 assert nights.rows() == total
+
+
+TEXTS = ["", " ", "abc  ", "x" * 300, "é€\n"]
+MOMENTS = [datetime(2003, 5, 15, 17, 20, 0, 999_999, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), MOMENT]
+NUMBERS: dict[str, list[Any]] = {
+    "SMALLINT": [-32768, 32767],
+    "INT": [-(1 << 31), (1 << 31) - 1, 16_777_217],
+    "BIGINT": [-(1 << 63), (1 << 63) - 1, (1 << 53) + 1],
+    "FLOAT": [0.1, 3.4e38, -0.5],
+    "DOUBLE": [0.1, 1.7e308, 5e-324],
+    "DECIMAL(10,2)": [Decimal("12345678.99"), Decimal("-0.01")],
+    "DECIMAL(2,2)": [Decimal("0.99")],
+    "DECIMAL(38,0)": [Decimal(10**38 - 1)],
+    "BOOLEAN": [True, False],
+    "DATE": [date(1, 1, 1), date(9999, 12, 31)],
+    "TIMESTAMP": MOMENTS,
+    "TIMESTAMP_NTZ": [each.replace(tzinfo=None) for each in MOMENTS],
+    "STRING": TEXTS,
+}
+COLUMN_TYPES = re.split(
+    r"\s+",
+    """smallint integer bigint real numeric numeric(10,0) numeric(10,2) numeric(12,2) numeric(12,4) numeric(5,0) date
+    numeric(19,0) numeric(20,1) numeric(38,0) numeric(3,-2) numeric(2,5) boolean text varchar varchar(300) varchar(3)
+    char(3) timestamp timestamptz timestamp(0) timestamptz(0) timestamp(3) timestamptz(6) timestamp(6) time""",
+)
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_an_existing_column_has_each_value_as_it_is_or_is_refused(kind: str, server: str, tmp_path: Path) -> None:
+    schema, refused = Schema.parse(f"v {kind}"), set[str]()
+    there = pa.table({"v": pa.array(NUMBERS[kind], any_arrow_type(kind))})
+    for number, column in enumerate([*COLUMN_TYPES, "double precision"]):
+        table = f"held_{re.sub(r'[^a-z0-9]', '_', kind.lower())}_{number}"
+        with psycopg.connect(server) as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            connection.execute(f"CREATE TABLE {table} (v {column})")
+        try:
+            sink = _sink(f"{server}#{table}", tmp_path / str(number), schema, query=table)
+        except UsageError:
+            refused.add(column)
+            continue
+        sink.publish(sink.draft(ComputedSlice(0, [(there, [])])))
+        found = [row["v"] for row in _read(f"{server}#{table}")]
+        if kind == "FLOAT":
+            found = pa.array(found, pa.float32()).to_pylist()
+        assert sorted(found) == sorted(there["v"].to_pylist()), column
+    assert len(refused) <= len(COLUMN_TYPES)
+
+
+def test_a_table_by_two_names_is_one(server: str, tmp_path: Path) -> None:
+    sink = _sink(f"{server}#named_twice", tmp_path / "1")
+    sink.publish(sink.draft(_slice(0, (1, 0.5), said="<1, *>")))
+    with pytest.raises(StateError, match="named_twice has slices of another query"):
+        _sink(f"{server}#public.named_twice", tmp_path / "2", query="other")
+    # As markers were before a table had one name.
+    with psycopg.connect(server) as connection:
+        connection.execute("UPDATE xmlstream_slices SET result = 'named_twice' WHERE result = 'public.named_twice'")
+    assert len(xs.closed(f"{server}#named_twice").to_pylist()) == 1
+    again = _sink(f"{server}#public.named_twice", tmp_path / "1", goes_on=True)
+    again.publish(again.draft(_slice(0, (1, 0.5))))
+    assert _hours(f"{server}#named_twice") == [1]
+    assert len(xs.closed(f"{server}#public.named_twice").to_pylist()) == 1
+    host = server.replace("postgresql://", "postgres://")
+    with pytest.raises(UsageError, match="two results go to"):
+        Settings([Target(f"{server}#t"), Target(f"{host}#public.t")]).outputs  # noqa: B018
+
+
+@pytest.mark.parametrize(("table", "column"), [("t" * 57, "hour"), ("é" * 29, "hour"), ("long_column", "h" * 59)])
+def test_a_name_that_would_be_cut_off_is_refused(server: str, tmp_path: Path, table: str, column: str) -> None:
+    with pytest.raises(UsageError, match=r"would cut off the name .*: it has 64 bytes|it has 65 bytes"):
+        _sink(f"{server}#{table}", tmp_path, Schema.parse(f"{column} INT"))
+
+
+def test_a_text_is_the_same_in_a_database_of_another_encoding(server: str, tmp_path: Path) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    sink = _sink(f"{server.rpartition('/')[0]}/latin#texts", tmp_path, Schema.parse("s STRING"))
+    sink.publish(sink.draft(ComputedSlice(0, [(pa.table({"s": ["é"]}), [])])))
+    with psycopg.connect(f"{server.rpartition('/')[0]}/latin", client_encoding="UTF8") as connection:
+        assert connection.execute("SELECT s FROM texts").fetchall() == [("é",)]

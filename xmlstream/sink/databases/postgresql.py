@@ -9,6 +9,7 @@ An existing table is extended if it has the result's columns, in any order, with
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -49,14 +50,20 @@ _TYPES = {
 }
 
 _WIDER = {
-    "smallint": {"integer", "bigint", "numeric"},
-    "integer": {"bigint", "numeric", "double precision"},
-    "bigint": {"numeric"},
+    "smallint": {"integer", "bigint"},
+    "integer": {"bigint", "double precision"},
     "real": {"double precision"},
     "text": {"character varying"},
-    "numeric": set[str](),
+    "timestamp with time zone": {"timestamp(6) with time zone"},
+    "timestamp without time zone": {"timestamp(6) without time zone"},
 }
-"""Types of existing columns that hold all values of the key's type."""
+"""Types of existing columns that hold all values of the key's type, beside those that have enough digits."""
+
+_DIGITS = {"smallint": (5, 0), "integer": (10, 0), "bigint": (19, 0)}
+_NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
+
+_LONGEST_NAME = 63
+"""The most bytes of a name: PostgreSQL cuts longer ones off, so that two could become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,14 @@ class TablePlace:
         return TablePlace(urlunsplit(parts._replace(fragment="")), parts.fragment)
 
 
+def _one_place(output: str) -> str:
+    """The name that an output shares with others of the same table, where that can be told without the server."""
+    place = TablePlace.of(output)
+    url = urlsplit(place.url)
+    table = place.table if "." in place.table else f"public.{place.table}"
+    return f"{url.hostname}:{url.port or 5432}{url.path}#{table}"
+
+
 def _require_reachable(output: str) -> None:
     """Checks that the server of an output can be reached and accepts the user.
 
@@ -97,12 +112,14 @@ class PostgresqlLoader:
         require_text_types(schema)
         self._place, self._output, self._shown = TablePlace.of(output), output, without_secrets(output)
         self._schema, self._query, self._home = schema, home.query, home
+        self._result: str | None = None
         self._connection: psycopg.Connection[Any] | None = None
 
     def prepare(self) -> None:
         """Creates missing tables, and checks existing ones; raises the errors of `Loader.prepare`."""
         rows = {attribute.name: _type(attribute.domain) for attribute in self._schema}
         closed = _closed_columns(self._schema)
+        _require_short([*f"{self._place.table}_closed".split("."), *rows, *closed], self._shown)
         with self._transaction() as connection:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {MARKERS} (query text, result text, slice bigint NOT NULL,"
@@ -115,6 +132,8 @@ class PostgresqlLoader:
                 listed = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {_table(table)} ({listed})")
                 self._require_columns(connection, table, columns)
+            self._result = _result(connection, self._place.table)
+            self._rename(connection)
             self._require_own(connection)
             require_last(self._place.table, self._last(connection), self._home, self._shown)
 
@@ -132,7 +151,7 @@ class PostgresqlLoader:
             noted = connection.execute(
                 f"INSERT INTO {MARKERS} AS m VALUES (%s, %s, %s, %s) ON CONFLICT (query, result)"
                 " DO UPDATE SET slice = EXCLUDED.slice, exact = EXCLUDED.exact WHERE m.slice < EXCLUDED.slice",
-                (self._query, self._place.table, staged.number, staged.exact),
+                (self._query, self._result, staged.number, staged.exact),
             )
             if noted.rowcount == 0:
                 # Another run of the query has added the slice since the look.
@@ -141,7 +160,7 @@ class PostgresqlLoader:
     def _last(self, connection: psycopg.Connection[Any]) -> int | None:
         """The last slice that the table of slices has of the query; None if it has none."""
         found = connection.execute(
-            f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s", (self._query, self._place.table)
+            f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s", (self._query, self._result)
         ).fetchone()
         return None if found is None else int(found[0])
 
@@ -153,7 +172,7 @@ class PostgresqlLoader:
     def _require_columns(self, connection: psycopg.Connection[Any], table: str, wanted: dict[str, str]) -> None:
         found = dict(
             connection.execute(
-                "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
+                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
                 " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
                 (_table(table),),
             ).fetchall()
@@ -162,16 +181,27 @@ class PostgresqlLoader:
         there = {name: kind for name, kind in found.items() if name in wanted}
         require_columns(table, there, wanted, _takes, self._shown)
 
+    def _rename(self, connection: psycopg.Connection[Any]) -> None:
+        """Gives what is marked under another name of the table the one that its schema gives it."""
+        for (name,) in connection.execute(f"SELECT DISTINCT result FROM {MARKERS}").fetchall():
+            if name != self._result and _result(connection, name) == self._result:
+                connection.execute(
+                    f"UPDATE {MARKERS} AS m SET result = %s WHERE result = %s AND NOT EXISTS"
+                    f" (SELECT FROM {MARKERS} AS n WHERE n.query = m.query AND n.result = %s)",
+                    (self._result, name, self._result),
+                )
+                connection.execute(f"DELETE FROM {MARKERS} WHERE result = %s", (name,))
+
     def _require_own(self, connection: psycopg.Connection[Any]) -> None:
         others = connection.execute(
-            f"SELECT count(*) FROM {MARKERS} WHERE result = %s AND query <> %s", (self._place.table, self._query)
+            f"SELECT count(*) FROM {MARKERS} WHERE result = %s AND query <> %s", (self._result, self._query)
         ).fetchone()
         if others is None or others[0] == 0:
             return
         require_own(self._place.table, self._home, self._shown)
         for table in (self._place.table, f"{self._place.table}_closed"):
             connection.execute(f"DELETE FROM {_table(table)}")
-        connection.execute(f"DELETE FROM {MARKERS} WHERE result = %s", (self._place.table,))
+        connection.execute(f"DELETE FROM {MARKERS} WHERE result = %s", (self._result,))
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
@@ -215,7 +245,10 @@ def _closings(output: str, after: int) -> Closings:
             if not columns:
                 return NOTHING_CLOSED
             types = [(name, names.get(kind) or kind.replace("numeric", "DECIMAL")) for name, kind in columns]
-            last: Any = connection.execute(f"SELECT max(slice) FROM {MARKERS} WHERE result = %s", (table,)).fetchone()
+            results = [table, _result(connection, table)]
+            last: Any = connection.execute(
+                f"SELECT max(slice) FROM {MARKERS} WHERE result = ANY(%s)", (results,)
+            ).fetchone()
             command: Any = f"SELECT slice, punctuation FROM {_table(f'{table}_closed')} WHERE slice > %s ORDER BY slice"
             rows: Any = connection.execute(command, (after,)).fetchall()
         except psycopg.Error as error:
@@ -234,6 +267,7 @@ POSTGRESQL = SinkKind(
     loader=PostgresqlLoader,
     closings=_closings,
     check=_require_reachable,
+    one_place=_one_place,
 )
 """A table of PostgreSQL, and beside it the table of closed values."""
 
@@ -244,7 +278,9 @@ def _connected(output: str) -> psycopg.Connection[Any]:
     except ImportError:
         raise not_installed("psycopg", "postgresql") from None
     try:
-        return psycopg.connect(TablePlace.of(output).url, autocommit=True, connect_timeout=20)
+        # What is copied is in UTF-8; else the server would take it for the database's own encoding.
+        url = TablePlace.of(output).url
+        return psycopg.connect(url, autocommit=True, connect_timeout=20, client_encoding="UTF8")
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
         raise UsageError(f"no connection to {output}: {_reason(error)}", hint=hint) from None
@@ -257,8 +293,32 @@ def _reason(error: psycopg.Error) -> str:
 
 
 def _takes(found: str | None, wanted: str) -> bool:
-    kind = wanted.partition("(")[0]
-    return found is not None and (found == kind or found in _WIDER.get(kind, ()))
+    """Whether a column of an existing table holds all values of a type as they are."""
+    if found is None or found == wanted or found in _WIDER.get(wanted, ()):
+        return found is not None
+    own, has = _NUMERIC.fullmatch(wanted), _NUMERIC.fullmatch(found)
+    precision, scale = (int(own[1]), int(own[2])) if own else _DIGITS.get(wanted, (0, 0))
+    if has is None:
+        return found == "numeric" and precision > 0
+    return precision > 0 and precision - scale <= int(has[1]) - int(has[2]) and scale <= int(has[2])
+
+
+def _require_short(names: Iterable[str], where: str) -> None:
+    """Raises UsageError for a name that PostgreSQL would cut off."""
+    for name in names:
+        if (length := len(name.encode())) > _LONGEST_NAME:
+            what = f"PostgreSQL would cut off the name {name}: it has {length} bytes, more than {_LONGEST_NAME}"
+            raise UsageError(what, where=where, hint="name the table, or with AS the column, shorter")
+
+
+def _result(connection: psycopg.Connection[Any], table: str) -> str | None:
+    """The one name of a table, with its schema; None if there is none."""
+    found = connection.execute(
+        "SELECT nspname || '.' || relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace"
+        " WHERE pg_class.oid = to_regclass(%s)",
+        (_table(table),),
+    ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _closed_columns(schema: Schema) -> dict[str, str]:
