@@ -82,7 +82,8 @@ def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Patter
     return parse_pattern(text, domain) if len(text) > _LONG else _known(text, domain)
 
 
-_known = lru_cache(maxsize=1 << 16)(parse_pattern)
+_known = lru_cache(maxsize=1 << 12)(parse_pattern)
+"""Patterns by their texts: the streams of a query close the same values, often in one slice."""
 
 
 def write_element(

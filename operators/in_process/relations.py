@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 
-from xmlstream.operators.expressions.dialect import conjuncts, expression, render
+from xmlstream.operators.expressions.dialect import PASSED, conjuncts, expression, render
 from xmlstream.operators.expressions.operations.casts import common_type
 from xmlstream.operators.expressions.operations.part import Part, null
 from xmlstream.operators.expressions.operations.spark_type import (
@@ -186,16 +186,23 @@ def _item(text: str, given: Named, zone: str) -> str:
     return f"{_expression(text, given, zone).sql} AS {name_in_duckdb(name_of(text))}"
 
 
-@lru_cache(maxsize=8192)
 def _expression(text: str, given: Named, zone: str) -> Part:
+    """The expression; one with a value of the slice does not come again, but for its template."""
+    return translated(text, given.by_name, zone) if PASSED in text else _lasting(text, given, zone)
+
+
+@lru_cache(maxsize=4096)
+def _lasting(text: str, given: Named, zone: str) -> Part:
     return translated(text, given.by_name, zone)
 
 
-@lru_cache(maxsize=8192)
 def _generated(text: str, given: Named, zone: str) -> tuple[str, Part] | None:
     """The array and its element, if the expression makes a row of each element."""
-    if "explode" not in text.lower() and "inline" not in text.lower():
-        return None
+    return _array(text, given, zone) if "explode" in text.lower() or "inline" in text.lower() else None
+
+
+@lru_cache(maxsize=4096)
+def _array(text: str, given: Named, zone: str) -> tuple[str, Part] | None:
     made = generator(text, given.by_name, zone)
     if made is None:
         return None

@@ -86,7 +86,7 @@ def _literal(written: str, zone: str) -> Part | None:
     return _cast(found["value"], found["type"], zone)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)  # values of a slice do not come again in later ones
 def _cast(value: str, type_: str, zone: str) -> Part | None:
     try:
         to = read_type(type_)
