@@ -20,7 +20,7 @@ from xmlstream.operators.closing_conditions import Condition, Grouping, Prefix, 
 from xmlstream.operators.expressions.aggregates import Over
 from xmlstream.operators.required_punctuations import Held, Row, Way
 from xmlstream.operators.sort_order import SortKey, keys_line, once
-from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from xmlstream.operators.state.completion import bound, closed_so_far, completed, completion_sets, forget_completed
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
@@ -147,6 +147,11 @@ class InOrder(Operator, Protocol):
         directions = [key.direction for key in self.own_keys]
         found = covered_prefixes(closed.set, new, len(self.groups), directions)
         scratch.prefixes = begun.absorb(closed.for_its_time(found))
+        if len(self.own_keys) > 1:
+            # Lone values of later keys extend a prefix only together with all before them.
+            first, given = self.over[: len(self.groups) + 1], state.inputs[0]
+            bound(closed, new, first)
+            bound(state.punctuations("input-0"), placed(new, self.over, given), first)
         if scratch.prefixes:
             groups = state.inputs[0].only(self.groups)
             newly = [p.lasting(None) for p in scratch.prefixes]

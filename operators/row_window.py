@@ -27,22 +27,14 @@ to it, however many there were.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import timedelta
-from decimal import Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from sqlglot import exp
+from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
-from xmlstream.operators.expressions.aggregates import NUMBER, Over
-from xmlstream.operators.expressions.dialect import call_name, expression
+from xmlstream.operators.expressions.aggregates import NUMBER, Over, Width
 from xmlstream.operators.expressions.duration import lengthening
-from xmlstream.operators.expressions.operations.part import NotProven, divided, interval
-from xmlstream.operators.expressions.type_rules import numeric_literal
 from xmlstream.operators.ordered_rows import Begun, OrderedRows
 from xmlstream.operators.required_punctuations import Held, Row, Way, on
 from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
@@ -53,14 +45,14 @@ from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.image import neighbours
-from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
+from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.pattern import Constant, Pattern, patterns, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import POSITION, own, quoted
-from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.temporal_type import DateType
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
@@ -109,8 +101,8 @@ class RowWindow(OrderedRows):
         if not self.own_keys or any(over.distance is None for over in self.functions):
             return []
         domain = given.attribute(self.own_keys[0].attribute).domain
-        found = [width for distance in self.distances if (width := _width(distance, domain)) is not None]
-        return found if len(found) == len(self.distances) else []
+        found = [width for over in self.functions if (width := over.width(domain)) is not None]
+        return list(dict.fromkeys(found)) if len(found) == len(self.functions) else []
 
     @property
     def _so_far(self) -> list[str]:
@@ -299,31 +291,6 @@ class RowWindow(OrderedRows):
     def _growing(self) -> Sequence[tuple[int, Over]]:
         """The functions over all rows so far, ranks left out, each with its place in the list."""
         return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]
-
-
-Width: TypeAlias = int | float | Decimal | tuple[int, int]
-"""The length of a distance between values of a key: a number; of moments, calendar days and microseconds."""
-
-
-@lru_cache(maxsize=64)
-def _width(distance: str, domain: Domain) -> Width | None:
-    """A constant distance between values of a key; None if it is computed, or its length is not fixed, as of months.
-
-    >>> _width("INTERVAL 90 MINUTES", Domain("TIMESTAMP")), _width("INTERVAL 2 DAYS", Domain("DATE"))
-    ((0, 5400000000), 2)
-    >>> _width("2.5", Domain("DECIMAL(9,2)")), _width("a + 1", Domain("INT"))
-    (Decimal('2.5'), None)
-    """
-    tree = expression(distance).unnest()
-    if isinstance(tree, exp.Interval) or call_name(tree) == "make_dt_interval":
-        try:
-            days, microseconds = divided(interval(tree))
-        except NotProven:
-            return None
-        return days if isinstance(domain.sql, DateType) else (days, microseconds)
-    if (number := numeric_literal(tree)) is None or number.value < 0 or isinstance(domain.sql, TimestampType):
-        return None
-    return number.value if isinstance(domain.sql, DecimalType | FloatType) else math.ceil(number.value)
 
 
 def _before(closed: Pattern, domain: Domain, widths: Sequence[Width], engine: Engine) -> ValueSet:

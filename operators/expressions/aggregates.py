@@ -8,19 +8,26 @@ A function over rows declares which rows it sees, and how it grows from one row 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.dialect import attributes_in, expression, render
+from xmlstream.operators.expressions.dialect import attributes_in, call_name, expression, render
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
-from xmlstream.operators.expressions.type_rules import kind
-from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.operators.expressions.operations.part import divided, interval
+from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.operators.expressions.type_rules import kind, numeric_literal
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +158,9 @@ def _parts(text: str) -> _Parts:
 NUMBER = own("number")
 """BIGINT: the number of a tuple in its group, from 1 on."""
 
+Width: TypeAlias = int | float | Decimal | tuple[int, int]
+"""The length of a distance between values of a key: a number; of moments, calendar days and microseconds."""
+
 _BY_PLACE = ("first", "first_value", "last", "last_value", "nth_value")
 """Functions whose value is that of a row at a certain place."""
 
@@ -246,6 +256,18 @@ class Over:
         assert merging is not None
         return merging
 
+    def width(self, domain: Domain) -> Width | None:
+        """The distance between values of a key; None if it is computed, or its length is not fixed, as of months.
+
+        >>> from xmlstream.punct_ns.domain import Domain
+        >>> def back(text): return Over(Attribute("n", Domain("BIGINT")), "count(*)", distance=text)
+        >>> back("INTERVAL 90 MINUTES").width(Domain("TIMESTAMP")), back("INTERVAL 2 DAYS").width(Domain("DATE"))
+        ((0, 5400000000), 2)
+        >>> back("2.5").width(Domain("DECIMAL(9,2)")), back("a + 1").width(Domain("INT"))
+        (Decimal('2.5'), None)
+        """
+        return None if self.distance is None else _width(self.distance, domain)
+
     @property
     def frame(self) -> str:
         """The frame as Spark SQL, to stand behind ORDER BY; empty for `lag` and `lead`."""
@@ -260,6 +282,20 @@ class Over:
         if self.is_rank or self.function in ("lag", "lead"):
             return self.expression
         return f"{self.expression}{self.frame.replace(' ROWS', ' RANGE') if self.peers else self.frame}"
+
+
+@lru_cache(maxsize=64)
+def _width(distance: str, domain: Domain) -> Width | None:
+    tree = expression(distance).unnest()
+    if isinstance(tree, exp.Interval) or call_name(tree) == "make_dt_interval":
+        try:
+            days, microseconds = divided(interval(tree))
+        except NotProven:
+            return None
+        return days if isinstance(domain.sql, DateType) else (days, microseconds)
+    if (number := numeric_literal(tree)) is None or number.value < 0 or isinstance(domain.sql, TimestampType):
+        return None
+    return number.value if isinstance(domain.sql, DecimalType | FloatType) else math.ceil(number.value)
 
 
 def _end(before: int) -> str:

@@ -218,7 +218,7 @@ class Decided:
         return found
 
     def may_wait(self, t: tuple[Any, ...], seen: Seen, holds: Callable[[Row], bool]) -> bool:
-        """Whether an equal one by x may still come, whose place among these is not asked for; if `early`, one before."""
+        """Whether one equal by x may still come, whose place among these is not asked for; if `early`, one before."""
         beside = (u for u in seen.open if holds(u) and (u[0] == t[0] or (self.early and _order(u[0]) < _order(t[0]))))
         return any(self.group is None or u[self.group] == t[self.group] for u in beside)
 
@@ -254,7 +254,8 @@ DECIDED = {
         "SELECT * FROM s WHERE {} QUALIFY row_number() OVER (PARTITION BY y ORDER BY x) <= 2", 1, _first(2)
     ),
     "where": Decided(
-        "SELECT x, y, z FROM (SELECT *, row_number() OVER (PARTITION BY z ORDER BY x) AS n FROM s WHERE {}) WHERE n < 2",
+        "SELECT x, y, z FROM (SELECT *, row_number() OVER (PARTITION BY z ORDER BY x) AS n FROM s WHERE {})"
+        " WHERE n < 2",
         2,
         _first(1),
     ),

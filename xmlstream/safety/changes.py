@@ -14,7 +14,6 @@ from itertools import islice, product
 from typing import Protocol, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import size_of
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.difference import Difference
@@ -160,23 +159,18 @@ class Limited:
         limited: dict[Node, Node] = {}
         for node in topological(root):
             below = tuple(limited[input_] for input_ in node.inputs)
-            limited[node] = others.get(node) or Node(_of_input(node.operator, below), below, node.label)
+            operator = node.operator
+            if isinstance(operator, Project):
+                operator = Project(tuple(_of_input(column, below[0].schema) for column in operator.columns))
+            limited[node] = others.get(node) or Node(operator, below, node.label)
         return limited[root]
 
 
-def _of_input(operator: Operator, inputs: Sequence[Node]) -> Operator:
-    """The operator over inputs whose domains may be smaller: what a projection copies has the domain of its input."""
-    if not isinstance(operator, Project):
-        return operator
-    copies = {c: inputs[0].schema.attribute(c.copy_of).domain for c in operator.columns if c.copy_of is not None}
-    return Project(
-        tuple(
-            replace(c, attribute=replace(c.attribute, domain=copies[c]))
-            if c in copies and copies[c].type == c.attribute.domain.type
-            else c
-            for c in operator.columns
-        )
-    )
+def _of_input(column: Column, given: Schema) -> Column:
+    """The column; one that copies an attribute has its domain, which may have become smaller."""
+    if column.copy_of is None or (of := given.attribute(column.copy_of).domain).type != column.attribute.domain.type:
+        return column
+    return replace(column, attribute=replace(column.attribute, domain=of))
 
 
 def _is_whole(attribute: Attribute) -> bool:
@@ -258,7 +252,7 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
 
 
 def _limited(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Limited]:
-    """Finite domains: for attributes that sources name beside others, value by value; for keys that are kept for ever."""
+    """Finite domains of attributes that sources name beside others, value by value, and of keys kept for ever."""
     for node in topological(root):
         if isinstance(scan := node.operator, Scan):
             several = (scheme for scheme in scan.options.schemes if len(scheme.terms) > 1)
