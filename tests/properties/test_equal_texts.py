@@ -277,8 +277,8 @@ PAIR = Joined((), ("a0 prefix", "a1"), 0)
                       "IF(a0 > b0, 1, 2)", "current_timestamp()", "lead(b0) OVER (PARTITION BY a0 ORDER BY b0)")
         ),
         (CYCLE, "SELECT z FROM (SELECT *, a0 + c1 AS z FROM s0 JOIN s1 ON b0 = b1) v JOIN s2 ON c1 = c2 AND a0 = a2"),
-        (CYCLE, "SELECT z FROM (SELECT *, -a0 AS z FROM s0, s1 WHERE b0 = b1) v, s2 WHERE c1 = c2 AND a0 = a2 AND z > 1"),
-        (CYCLE, "SELECT a0 FROM (SELECT *, a0 + 1 AS z FROM s0, s1 WHERE b0 = b1), s2 WHERE c1 = c2 AND a0 = a2 AND z > 1"),
+        (CYCLE, "SELECT z FROM (SELECT *, -a0 AS z FROM s0, s1 WHERE b0 = b1), s2 WHERE c1 = c2 AND a0 = a2 AND z > 1"),
+        (CYCLE, "SELECT a0 FROM (SELECT *, a0+1 z FROM s0, s1 WHERE b0 = b1), s2 WHERE c1 = c2 AND a0 = a2 AND z > 1"),
         *(
             (CYCLE, f"SELECT a0 FROM s0 JOIN s1 ON b0 = b1 JOIN s2 ON c1 = c2 AND {equal}")
             for equal in ("a0 IN (a2)", "NOT (a0 <> a2)", "NOT NOT (a0 = a2)", "a0 BETWEEN a2 AND a2",
