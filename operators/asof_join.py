@@ -35,7 +35,8 @@ from xmlstream.operators.closing_conditions import Condition, Grouping, StateMod
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
 from xmlstream.operators.expressions.dialect import attributes_in
 from xmlstream.operators.joins.equal_attributes import rewritten_schemes
-from xmlstream.operators.joins.equi_join import BoundedKey
+from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
+from xmlstream.operators.joins.forgetting import forget_keys
 from xmlstream.operators.required_punctuations import Held, Row, Way, on, without
 from xmlstream.operators.state.blocked_set import emittable
 from xmlstream.operators.state.operator_state import OperatorState
@@ -108,18 +109,19 @@ class AsofJoin(Operator):
         return [own_terms(inputs[0]), {name.lower(): quoted(inputs[1].attribute(equal).name) for name, equal in pairs}]
 
     @property
-    def _keys(self) -> tuple[BoundedKey, BoundedKey]:
+    def _equi_join(self) -> EquiJoin:
         """The keys with bounds: a left tuple waits for right ones up to it, a right one until the next right one."""
         left_at, right_at = quoted(self.left_at), quoted(self.right_at)
         up_to = Bound(self.right_at, "<" if self.strict else "<=", left_at, (self.left_at,), self.type, self.left_at)
         begin = Bound(self.left_at, ">" if self.strict else ">=", right_at, (self.right_at,), self.type, self.right_at)
         following = f"lead({right_at}) OVER (PARTITION BY {', '.join(map(quoted, self.right_on))} ORDER BY {right_at})"
         end = Bound(self.left_at, "<=" if self.strict else "<", following, (), self.type)
-        left, right = self.left_on, self.right_on
-        return (
-            BoundedKey(0, left, right, (up_to, *self.bounds[0])),
-            BoundedKey(1, right, left, (begin, end, *self.bounds[1])),
-        )
+        bounds = (up_to, *self.bounds[0]), (begin, end, *self.bounds[1])
+        return EquiJoin(self.left_on, self.right_on, bounds=bounds)
+
+    @property
+    def _keys(self) -> tuple[BoundedKey, BoundedKey]:
+        return self._equi_join.bounded_keys
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         left = self._keys[0]
@@ -140,7 +142,7 @@ class AsofJoin(Operator):
         awaits = partial(self._awaited_by_right, inputs=inputs)
         kept = replace(kept, blocks=False, awaits=awaits, combine=lambda frame, _ages: self._followed(frame, inputs[1]))
         logs = {"undecided": left.log("undecided tuples of the left side", inputs), "right": kept}
-        sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
+        sets = {**self._equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
 
     def _awaited_by_right(self, row: Row, held: Held, inputs: Sequence[Schema]) -> Sequence[Way]:
@@ -169,7 +171,7 @@ class AsofJoin(Operator):
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch, key = state.scratch(_OfSlice), self._keys[0]
-        newly = key.newly_covered(inputs[1].punctuations, state)
+        scratch.decided = newly = key.newly_covered(inputs[1].punctuations, state)
         leaving = []
         if scratch.left is not None:
             leaving.append(key.without_partners(scratch.left, state))
@@ -200,15 +202,17 @@ class AsofJoin(Operator):
             undecided.append(self._keys[0].still_waiting(scratch.left, state))
         cut_at = (*self.left_on, self.left_at)
         scratch.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
-        self._keys[1].newly_covered(scratch.free, state)
+        scratch.unasked = self._keys[1].newly_covered(scratch.free, state)
         if scratch.right is not None:
             right.add(replace(scratch.right, frame=self._keys[1].with_columns(scratch.right.frame)))
         if scratch.right is not None or scratch.free:
             right.take(self._keys[1].covered(state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        left, output = state.inputs[0], self.schema(*state.inputs)
-        return state.punctuations("sent").absorb(placed(state.scratch(_OfSlice).free, left.names, output))
+        left, output, scratch = state.inputs[0], self.schema(*state.inputs), state.scratch(_OfSlice)
+        out = state.punctuations("sent").absorb(placed(scratch.free, left.names, output))
+        forget_keys(self._equi_join, [scratch.decided, scratch.unasked], out, state, output)
+        return out
 
 
 @dataclass(slots=True)
@@ -219,8 +223,12 @@ class _OfSlice:
         left: The new left tuples.
         right: The new right tuples that can be partners.
         free: Parts of the left's punctuations that no waiting left tuple matches.
+        decided: The new punctuations on left tuples whose partner is certain.
+        unasked: The new punctuations on right tuples that no left tuple asks for.
     """
 
     left: Tuples | None = None
     right: Tuples | None = None
     free: list[Punctuation] = field(default_factory=list)
+    decided: list[Punctuation] = field(default_factory=list)
+    unasked: list[Punctuation] = field(default_factory=list)

@@ -52,6 +52,10 @@ QUERIES = {
     "range join": "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k AND r.t BETWEEN s.t AND s.t + 5",
     "range left join": "SELECT s.k, v, w FROM s LEFT JOIN r ON s.k = r.k AND r.t BETWEEN s.t AND s.t + 5",
     "range anti join": "SELECT k, v FROM s WHERE NOT EXISTS (SELECT * FROM r WHERE r.k = s.k AND r.t > s.t)",
+    "as-of join": "SELECT s.k, v, w FROM s ASOF JOIN r MATCH_CONDITION (s.t >= r.t) ON s.k = r.k",
+    "as-of left join": "SELECT s.k, v, w FROM s LEFT ASOF JOIN r MATCH_CONDITION (s.t > r.t) ON s.k = r.k",
+    "as-of join, of an age": "SELECT s.k, v, w FROM s ASOF JOIN r MATCH_CONDITION (s.t >= r.t) ON s.k = r.k "
+    "AND r.t >= s.t - 5",
     "join of three": "SELECT s.k, v, w, x FROM s JOIN r ON s.k = r.k JOIN q ON q.k = r.k",
 }
 TABLE = """

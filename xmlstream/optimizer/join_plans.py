@@ -40,7 +40,7 @@ from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.push_down import conjunction, selected
+from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within
 from xmlstream.plan.nodes import Node, Scan, plain, projected, renamed, unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -382,7 +382,9 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
         for part in region.residual
         if part.inputs <= here and not any(part.inputs <= block.inputs for block in blocks)
     ]
-    residual = conjunction(map(expression, conditions))
+    keys = {name.lower() for pair in equalities for _, name in pair}
+    within = (part for i in sorted(here) for part in selected_within(region.inputs[i]) if is_bound(part, keys))
+    residual = conjunction([*map(expression, conditions), *within])
     nodes = tuple(block.node for block in blocks)
     schemas = [node.schema for node in nodes]
     try:

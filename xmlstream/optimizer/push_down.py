@@ -199,6 +199,80 @@ def compared_above(root: Node) -> dict[Node, frozenset[str]]:
     return top_down(root, frozenset[str](), _keys_below, frozenset.union)
 
 
+def bound_joins(root: Node) -> Node:
+    """Has each inner join check what its inputs select, where that bounds which tuples of an input another awaits.
+
+    In `b.k = a.k AND b.k >= a.t AND b.k <= a.t + 2` the first bound is about tuples of `a` alone, since the keys are
+    equal, and is pushed down to them. Beside the second it bounds which of them a tuple of `b` waits for.
+    """
+    uses = readers(root)
+
+    def bounded(node: Node, inputs: tuple[Node, ...]) -> Node:
+        new = rebuilt(node, inputs)
+        join = new.operator
+        if not isinstance(join, Combines) or join.equal is None:
+            return new
+        keys = {name.lower() for pair in join.equal for _, name in pair}
+        own = conjuncts(expression(join.residual)) if join.residual else []
+        taken, below, more = [name for each in inputs for name in each.schema.names], list(inputs), list[exp.Expr]()
+        for i, (old, each) in enumerate(zip(node.inputs, inputs, strict=True)):
+            exposed = _exposing(each, taken) if uses[old] == 1 else each
+            if found := [part for part in selected_within(exposed) if is_bound(part, keys) and part not in own]:
+                below[i] = exposed
+                more += found
+                taken += exposed.schema.names
+        if not more:
+            return new
+        join = join.with_conditions((), conjunction([*own, *more]), *(each.schema for each in below))
+        return narrowed(rebuilt(new, below, cast("AnyOperator", join)), new.schema.names)
+
+    return bottom_up(root, bounded)
+
+
+def selected_within(node: Node) -> list[exp.Expr]:
+    """The conditions that selects below a node check, over its attributes, as far as it has these."""
+    operator = node.operator
+    if isinstance(operator, Select):
+        return [*conjuncts(expression(operator.predicate)), *selected_within(node.inputs[0])]
+    if not isinstance(operator, Project):
+        return []
+    terms = _passed(node)
+    return [in_terms(part, terms) for part in selected_within(node.inputs[0]) if _used_by(part) <= terms.keys()]
+
+
+def _passed(project: Node) -> dict[str, str]:
+    """The names of the attributes that a projection copies, as Spark SQL, by those below in lower case."""
+    assert isinstance(project.operator, Project)
+    (schema,) = project.input_schemas
+    copies = [(c.attribute, schema.attribute(c.copy_of)) for c in project.operator.columns if c.copy_of is not None]
+    return {of.name.lower(): quoted(attribute.name) for attribute, of in copies if attribute.domain == of.domain}
+
+
+def _exposing(node: Node, taken: Sequence[str]) -> Node:
+    """The node with the attributes that selects below it use, under names that are not taken."""
+    operator = node.operator
+    if isinstance(operator, Select):
+        return rebuilt(node, [_exposing(node.inputs[0], taken)])
+    if not isinstance(operator, Project):
+        return node
+    below, passed = _exposing(node.inputs[0], taken), _passed(node)
+    columns = list(operator.columns)
+    for name in dict.fromkeys(name for part in selected_within(below) for name in attributes_in(part)):
+        if name.lower() not in passed:
+            of = below.schema.attribute(name)
+            free = unique(of.name, [*taken, *(column.attribute.name for column in columns)])
+            columns.append(Column(Attribute(free, of.domain), quoted(of.name), of.name))
+    if len(columns) > len(operator.columns):  # in the order of the input, as if the query read it whole
+        columns.sort(key=lambda c: len(below.schema) if c.copy_of is None else below.schema.index(c.copy_of))
+    return rebuilt(node, [below], Project(tuple(columns)))
+
+
+def is_bound(part: exp.Expr, keys: AbstractSet[str]) -> bool:
+    """Whether a condition compares one of the keys, in lower case, with another attribute."""
+    used = _used_by(part)
+    return isinstance(part, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between) and bool(used & keys and used - keys)
+
+
 def _keys_below(node: Node, above: frozenset[str]) -> list[frozenset[str]]:
     """The attributes of each input that an inner join compares, here or further up; `above` are those of the output."""
     match node.operator:

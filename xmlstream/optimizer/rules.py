@@ -11,17 +11,18 @@ from collections.abc import Callable
 from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins
 from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
 from xmlstream.optimizer.push_closed import push_closed
-from xmlstream.optimizer.push_down import compute_keys, push_down_predicates
+from xmlstream.optimizer.push_down import bound_joins, compute_keys, push_down_predicates
 from xmlstream.optimizer.simplify import collapse_projections, eliminate_distinct, flatten_merges, prune_columns
 from xmlstream.plan.nodes import Node
 
 RULES: tuple[Callable[[Node], Node], ...] = (
     eliminate_distinct,
+    prune_columns,
     push_down_predicates,
     collapse_projections,
     compute_keys,
     flatten_merges,
-    prune_columns,
+    bound_joins,
     choose_joins,
     prune_columns,
     aggregate_panes,
