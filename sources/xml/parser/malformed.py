@@ -119,7 +119,7 @@ def error_of(bad: DeadLetter) -> MalformedInput:
 
 def with_cure(bad: DeadLetter) -> str:
     """Why an item was set aside, and what to declare so that it is read, if that is known."""
-    return bad.reason if (more := _declaration(bad.reason, bad.raw)) is None else f"{bad.reason}; {more}"
+    return bad.reason if (more := _declaration(bad.kind, bad.reason, bad.raw)) is None else f"{bad.reason}; {more}"
 
 
 def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str | None:
@@ -136,19 +136,22 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
         if reason.startswith("Premature end"):
             return _CUT_OFF if is_object_url(document) else _GROWING
         return next((hint for flaw, hint in _FLAWS.items() if re.match(flaw, reason)), None)
-    return ", or ".join(_MENDS) if (more := _declaration(reason, raw)) is None else f"{', '.join(_MENDS)}, or {more}"
+    return (
+        ", or ".join(_MENDS) if (more := _declaration(kind, reason, raw)) is None else f"{', '.join(_MENDS)}, or {more}"
+    )
 
 
 _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
-    "XML declaration allowed": "remove what stands before <?xml",
+    "XML declaration allowed": "remove what stands before <?xml; if that is another document, write each into a file"
+    " of its own",
     "Opening and ending tag": "fix the document; the option mode 'PERMISSIVE' diverts what cannot be read",
     "the document has no root": "the file is empty, or has comments alone",
     "the document does not begin": "the source reads XML alone",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
-    " without",
+    " without; another document behind it belongs into a file of its own",
 }
 """Hints, by how the reasons of flaws begin."""
 
@@ -157,6 +160,8 @@ _WORD = re.compile(r": '([^'\d]{1,20})' is not a valid [A-Z]")
 
 _ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
 
+_TWICE = re.compile(r"^(the attribute )?([^,']+) occurs twice(?:, as (\S+) and .*)?$")
+
 _COMMA = re.compile(r"^(.+): '[-+]?[\d.]*\d,\d+' is not a valid (?!DATE|timestamp)")
 """A number with a decimal comma."""
 
@@ -164,6 +169,13 @@ _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a val
 """The reason for a text that does not have its option's format; it is handed on with `is not` and the format."""
 
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
+
+
+_BEYOND = re.compile(
+    r"^(.+): '\d{4}-\d\d-\d\d(?:([T ])24:00(?::00)?|[T ]\d\d:\d\d:60)(?:\.0*)?(?:Z|[+-][^']*)?'"
+    r" is not a valid timestamp: "
+)
+"""A time that no type has: midnight at the end of a day, or a leap second."""
 
 
 def _leaves(item: str) -> Iterator[str]:
@@ -178,22 +190,39 @@ def _leaves(item: str) -> Iterator[str]:
             yield path
 
 
-def _declaration(reason: str, raw: str | None) -> str | None:
+def _declaration(kind: str, reason: str, raw: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
     if absent := _ABSENT.search(reason):
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
+    if kind == "tuple" and (twice := _TWICE.search(reason)):
+        name, mark, first = twice[2], "@" if twice[1] else "", twice[3]
+        tag = f"{mark}{first if '}' in first else '{}' + first}" if first else ""
+        return f"name one of them in its path, as in '{tag}'" if tag else f"declare {name} an ARRAY, which has both"
     if comma := _COMMA.search(reason):
         text = f"replace(replace(nullif({comma[1]}, ''), '.', ''), ',', '.')"
         return f"declare {comma[1]} STRING, and write CAST({text} AS DECIMAL(18, 2)) in the query"
     if number := re.search(r"^(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT", reason):
         return f"declare {number[1]} DOUBLE"
-    if moment := re.search(r"^(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE", reason):
-        return f"declare {moment[1]} TIMESTAMP"
     if word := _WORD.search(reason):
         return f"declare nullValue '{word[1]}' if that means null"
+    return _of_time(reason)
+
+
+def _of_time(reason: str) -> str | None:
+    """Returns what to declare so that a text is a date or a time; None if that is not known."""
+    if moment := _BEYOND.search(reason):
+        # The next day's midnight, and the second before: what such times are in types without them.
+        name, mark = moment[1], moment[2]
+        part, instead, more = (f"{mark}24:00", f"{mark}00:00", " + INTERVAL '1' DAY") if mark else (":60", ":59", "")
+        mended = f"CAST(replace({name}, '{part}', '{instead}') AS TIMESTAMP){more}"
+        return f"declare {name} STRING, and write IF({name} LIKE '%{part}%', {mended}, CAST({name} AS TIMESTAMP))"
+    if moment := re.search(r"^(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE", reason):
+        return f"declare {moment[1]} TIMESTAMP"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
+        if time[2] == "timestamp" and "HH" not in patterns[0]:
+            return f"declare it a DATE, with dateFormat '{patterns[0]}'"
         option = "dateFormat" if time[2] == "DATE" else "timestampFormat"
         written = [f'"{each}"' if "'" in each else f"'{each}'" for each in patterns]
         cut = ", which cuts them off" if time[2] is None else ""
