@@ -37,7 +37,10 @@ class DateType(DiscreteType):
         parts = _DATE.fullmatch(text.strip(BLANKS))
         if not parts:
             raise ValueError(f"{text!r} is not a valid DATE (2003-05-15)")
-        return date(int(parts[1]), int(parts[2]), int(parts[3]))
+        try:
+            return date(int(parts[1]), int(parts[2]), int(parts[3]))
+        except ValueError as error:
+            raise ValueError(f"{text!r} is not a valid DATE: {error}") from None
 
     def write(self, value: Value) -> str:
         assert isinstance(value, date)
@@ -130,7 +133,10 @@ def _microseconds(text: str) -> tuple[int | Fraction, bool]:
     if not parts:
         raise ValueError(f"{text!r} is not a valid timestamp (2003-05-15T17:20:00Z)")
     year, month, day, hour, minute, second, fraction, zone = parts.groups()
-    moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0))
+    try:
+        moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a valid timestamp: {error}") from None
     micros: int | Fraction = (moment - _EPOCH) // _MICROSECOND
     if fraction:
         micros += Fraction(int(fraction), 10 ** len(fraction)) * 1_000_000

@@ -6,6 +6,7 @@ The type of values at one place is the narrowest SQL type that can parse them al
 from __future__ import annotations
 
 import re
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +29,7 @@ from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.parser.elements import XSI
 from xmlstream.sources.xml.parser.malformed import mend
 from xmlstream.sources.xml.splits.documents import open_document
-from xmlstream.sources.xml.splits.prolog import FlawError
+from xmlstream.sources.xml.splits.prolog import FlawError, charset_of, read_prolog
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MOST_TEXTS = 20_000
@@ -124,7 +125,8 @@ class ObservedValues:
         """
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
         pattern = self.format
-        iso = IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist() if pattern else texts
+        days = self.type == "DATE"
+        iso = IsoRewriting.of(pattern, days=days).rewrite(pa.array(texts)).to_pylist() if pattern else texts
         values: list[Any] = [domain.read(str(text)) for text in iso]
         falls = [most - value for most, value in zip(accumulate(values, max), values, strict=True) if value < most]
         if len(set(values)) < _FEW_VALUES:
@@ -299,32 +301,46 @@ class _Profiler:
     """Reads one document."""
 
     def __init__(self, sample: Sample, document: Document, encoding: str | None) -> None:
-        self._sample, self._document = sample, document
+        self._sample, self._document, self._encoding = sample, document, encoding
         self._parser = safe_pull_parser(encoding)
+        self._decoder: IncrementalDecoder | None = None
         self._stack: list[tuple[ElementProfile, Counter[str], int]] = [(sample.root, Counter(), 0)]
         self._places = sum(1 for _ in sample.root.below())
 
     def read(self, limit: int) -> int:
         """Reads at most `limit` bytes; returns the number of bytes read."""
-        size = 0
+        size, start = 0, b""
         try:
             with open_document(self._document) as file:
                 while size < limit and (block := file.read(min(_BLOCK, limit - size))):
                     size += len(block)
-                    self._parser.feed(block)
+                    if not start:
+                        start, block = block, self._begun(block)
+                    self._parser.feed(block if self._decoder is None else self._decoder.decode(block).encode())
                     self._take()
                 if file.read(1):
                     self._sample.is_whole = False
                 else:
                     self._close()
-        except (etree.XMLSyntaxError, FlawError) as error:
+        except (etree.XMLSyntaxError, FlawError, UnicodeDecodeError) as error:
             with suppress(etree.XMLSyntaxError):
                 self._take()
             if not self._sample.root.children:
-                raise InputError(f"{self._document.where} is not a valid XML document: {_reason(error)}") from None
+                reason = _flaw(start, self._encoding) or _reason(error)
+                raise InputError(f"{self._document.where} is not a valid XML document: {reason}") from None
             hint = mend("document", _reason(error), self._document.where) or "fix it, or infer from another document"
             raise InputError(f"{self._document.where} is not well-formed: {_reason(error)}", hint=hint) from None
         return size
+
+    def _begun(self, block: bytes) -> bytes:
+        """Prepares for the encoding that a document's first bytes show; returns them without a byte order mark."""
+        charset = charset_of(block, self._encoding)
+        if charset.splittable:
+            return block
+        # Python knows more encodings than libxml2, which the reader of documents does not ask either.
+        self._decoder = getincrementaldecoder(charset.codec)()
+        self._parser = safe_pull_parser("utf-8")
+        return block[charset.mark :]
 
     def _close(self) -> None:
         try:
@@ -395,3 +411,12 @@ _ENTITIES = (etree.ErrorTypes.ERR_NAME_REQUIRED, etree.ErrorTypes.ERR_ENTITYREF_
 
 def _reason(error: Exception) -> str:
     return error.reason if isinstance(error, FlawError) else parse_reason(error)
+
+
+def _flaw(start: bytes, encoding: str | None) -> str | None:
+    """Returns why a document cannot begin so; None if it can."""
+    try:
+        read_prolog(start, complete=False, encoding=encoding)
+    except FlawError as flaw:
+        return flaw.reason
+    return None

@@ -42,6 +42,15 @@ _FIELDS = {
     "Z": ("zone", r"[+-]\d{4}|GMT|UTC?"),
     "z": ("zone", r"[+-]\d{4}|GMT|UTC?|Z|[ECMP][SD]T"),
 }
+_OF_DAYS = _FIELDS | {
+    "HH": ("hour", r"(?:[01]\d|2[0-3])"),
+    "mm": ("minute", r"[0-5]\d"),
+    "ss": ("second", r"[0-5]\d"),
+    "XXX": ("zone", r"Z|[+-](?:0\d|1[0-8]):[0-5]\d"),
+    "XX": ("zone", r"Z|[+-](?:0\d|1[0-8])[0-5]\d"),
+}
+"""The same for dates, of which time and zone are not kept, so that no type checks them."""
+
 _MONTHS = {f"-{name}-": f"-{number:02}-" for number, name in enumerate(_FIELDS["MMM"][1].split("|"), 1)}
 _ZONES = {"GMT": "Z", "UTC": "Z", "UT": "Z"} | {
     f"{zone}{kind}T": f"-{hours + (kind == 'S'):02}00"
@@ -50,7 +59,7 @@ _ZONES = {"GMT": "Z", "UTC": "Z", "UT": "Z"} | {
 }
 """The time zones of RFC 822, all in North America."""
 
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|\[X+\]|([A-Za-z])\2*|[^A-Za-z']")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +73,11 @@ class IsoRewriting:
 
     @staticmethod
     @lru_cache
-    def of(pattern: str) -> IsoRewriting:
+    def of(pattern: str, *, days: bool = False) -> IsoRewriting:
         """Creates a rewriting from a pattern in Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
 
         Names of days and months are English. `Z` is an offset as in Java, or GMT; `z` is any time zone of RFC 822.
+        `[XXX]` is a zone that may be absent. With `days` only the date is kept, as it is written.
 
         Raises:
             UsageError: The pattern has an unknown letter, or lacks year, month or day.
@@ -78,21 +88,24 @@ class IsoRewriting:
         >>> mail = IsoRewriting.of("EEE, d MMM yyyy HH:mm:ss z")
         >>> mail.rewrite(pa.array(["Tue, 3 Jun 2003 09:39:21 EDT"])).to_pylist()
         ['2003-06-03T09:39:21-0400']
+        >>> dates = IsoRewriting.of("yyyy-MM-dd[XXX]", days=True)
+        >>> dates.rewrite(pa.array(["2026-01-02+02:00", "2026-01-03"])).to_pylist()
+        ['2026-01-02', '2026-01-03']
         """
-        regex, groups = "", []
+        regex, groups, fields = "", [], _OF_DAYS if days else _FIELDS
         for token in _TOKEN.finditer(pattern):
             text = token[0]
             if token[1] is not None:
                 regex += re.escape(token[1].replace("''", "'") or "'")
-            elif text in _FIELDS:
-                name, expression = _FIELDS[text]
+            elif text.strip("[]") in fields:
+                name, expression = fields[text.strip("[]")]
                 groups += [name] if name else []
-                regex += f"({expression})" if name else f"(?:{expression})"
+                regex += (f"({expression})" if name else f"(?:{expression})") + ("?" if text[0] == "[" else "")
             elif set(text) == {"S"}:
                 groups.append("fraction")
                 kept = min(len(text), 6)  # what is smaller than a microsecond is cut off, as in Spark
                 regex += rf"(\d{{{kept}}})\d{{{len(text) - kept}}}"
-            elif text[0].isalpha():
+            elif text.strip("[]").isalpha():
                 raise UsageError(f"'{text}' in the format '{pattern}' is not known", hint=_HINT)
             else:
                 regex += re.escape(text)
@@ -100,7 +113,7 @@ class IsoRewriting:
             raise UsageError(f"the format '{pattern}' lacks year, month or day", hint=_HINT)
         at = {name: f"\\{number}" for number, name in enumerate(groups, 1)}
         iso = f"{at['year']}-{at['month']}-{at['day']}"
-        if {"hour", "minute", "second", "fraction", "zone"} & set(groups):
+        if {"hour", "minute", "second", "fraction", "zone"} & set(groups) and not days:
             iso += f"T{at.get('hour', '00')}:{at.get('minute', '00')}:{at.get('second', '00')}"
             iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
         # Names are replaced by numbers after the rewriting, when they are at their place in ISO 8601.
@@ -122,7 +135,11 @@ _PATTERNS = (
     *(f"{day}{time}" for day in _DAYS for time in ("", " HH:mm:ss", " HH:mm")),
     *(f"yyyy-MM-dd'T'HH:mm:ss.{'S' * digits}{zone}" for digits in (7, 8, 9) for zone in ("", "XXX")),
     *("EEE, dd MMM yyyy HH:mm:ss Z", "EEE, d MMM yyyy HH:mm:ss z"),
+    *("yyyy-MM-ddXXX", "yyyy-MM-dd[XXX]"),
 )
+
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def patterns_of(texts: Sequence[str]) -> list[str]:
@@ -130,10 +147,15 @@ def patterns_of(texts: Sequence[str]) -> list[str]:
 
     >>> patterns_of(["20.11.2026"]), patterns_of(["05/07/2026"]), patterns_of(["2026-11-20"])
     (['dd.MM.yyyy'], ['dd/MM/yyyy', 'MM/dd/yyyy'], [])
+    >>> patterns_of(["2026-11-20", "2026-11-20+01:00"])
+    ['yyyy-MM-dd[XXX]']
     >>> patterns_of(["05/07/2026", "13/07/2026", "31/02/2026"])
     []
     """
-    return [pattern for pattern in _PATTERNS if _are_dates(IsoRewriting.of(pattern), texts)]
+    # Without any zone these are dates as they are.
+    found = [] if all(map(_ISO_DATE.fullmatch, texts)) else _PATTERNS
+    patterns = [pattern for pattern in found if _are_dates(IsoRewriting.of(pattern), texts)]
+    return patterns[:-1] if patterns[-2:] == ["yyyy-MM-ddXXX", "yyyy-MM-dd[XXX]"] else patterns
 
 
 def _are_dates(form: IsoRewriting, texts: Sequence[str]) -> bool:
@@ -198,7 +220,9 @@ class PrefixRewriting:
         return constant.sub(r'"\2"', bare)
 
 
-_HINT = "yyyy, MM, MMM, dd, d, EEE, HH, mm, ss, S…, XXX, Z, z and text in between, as in EEE, dd MMM yyyy HH:mm:ss Z"
+_HINT = (
+    "yyyy, MM, MMM, dd, d, EEE, HH, mm, ss, S…, XXX, [XXX], Z, z and text in between, as in EEE, dd MMM yyyy HH:mm:ss Z"
+)
 
 
 def _compute() -> Any:

@@ -88,6 +88,14 @@ def attribute_text(element: etree._Element, name: str) -> str | None:
     return element.get(found[0]) if found else None
 
 
+def occurs_twice(name: str, element: etree._Element | None) -> str:
+    """Returns the reason for an attribute of a name with two leaves, the second of which is this element."""
+    around = element.getparent() if element is not None else None
+    beside = [str(each.tag) for each in around.iterchildren("*")] if around is not None else []
+    alike = {tag: None for tag in beside if element is not None and local_tag(tag) == local_tag(str(element.tag))}
+    return f"{name} occurs twice{', as ' + ' and '.join(alike) if len(alike) > 1 else ''}"
+
+
 def meant_attributes(element: etree._Element, name: str) -> list[str]:
     """Returns the XML attributes that a plain name means: that in no namespace, else all of it, those of XSI last."""
     if element.get(name) is not None:

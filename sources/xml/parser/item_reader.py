@@ -42,6 +42,7 @@ from xmlstream.sources.xml.parser.elements import (
     element_text,
     is_nil,
     meant_attributes,
+    occurs_twice,
     own_text,
     subtree_text,
 )
@@ -113,15 +114,17 @@ class LeafTexts:
             if count == len(texts[index]):
                 texts[index] = None
 
-    def see(self, columns: Sequence[int], text: Any, texts: Texts, seen: set[int]) -> None:
-        """Sets the text of a leaf, which must be its first.
+    def see(
+        self, columns: Sequence[int], text: Any, texts: Texts, seen: set[int], of: etree._Element | None = None
+    ) -> None:
+        """Sets the text of a leaf of an element, which must be its first.
 
         Raises:
             UnreadableError: The leaf occurs twice.
         """
         for index in columns:
             if index in seen:
-                raise UnreadableError(f"{self.names[index]} occurs twice")
+                raise UnreadableError(occurs_twice(self.names[index], of))
             seen.add(index)
             texts[index] = text
 
@@ -150,12 +153,12 @@ class LeafTexts:
             text = None
             if not self.idle.issuperset(node.columns):
                 text = own_text(element) if node is self.tree else element_text(element)
-            self._take(node.columns, text, texts, seen)
+            self._take(node.columns, text, texts, seen, element)
         if node.wholes or node.subtrees:
             for columns, text_of in ((node.wholes, element_text), (node.subtrees, subtree_text)):
-                self._take(columns, None if self.idle.issuperset(columns) else text_of(element), texts, seen)
+                self._take(columns, None if self.idle.issuperset(columns) else text_of(element), texts, seen, element)
         for index in node.structures:
-            self._take([index], self._structure(element, index), texts, seen)
+            self._take([index], self._structure(element, index), texts, seen, element)
         for name, columns in node.attributes.items():
             value = attribute_text(element, name)
             if value is not None:
@@ -192,14 +195,16 @@ class LeafTexts:
         of.read(element, fields)
         return dict(zip(of.fields, fields, strict=True))
 
-    def _take(self, columns: list[int], text: Any, texts: Texts, seen: set[int]) -> None:
+    def _take(
+        self, columns: list[int], text: Any, texts: Texts, seen: set[int], of: etree._Element | None = None
+    ) -> None:
         """Sets the text of a tuple's leaf; an array may have any number of leaves."""
         if self.arrays.isdisjoint(columns):
-            self.see(columns, text, texts, seen)
+            self.see(columns, text, texts, seen, of)
             return
         for index in columns:
             if index not in self.arrays:
-                self.see([index], text, texts, seen)
+                self.see([index], text, texts, seen, of)
             elif texts[index] is None:
                 texts[index] = [text]
             else:
@@ -385,7 +390,7 @@ class ItemReader(ItemElements):
                 if index is None:
                     continue
             if seen >> index & 1:
-                raise UnreadableError(f"{self._names[index]} occurs twice")
+                raise UnreadableError(occurs_twice(self._names[index], child))
             seen |= 1 << index
             if index not in self._idle:
                 texts[index] = element_text(child)

@@ -113,17 +113,17 @@ def error_of(bad: DeadLetter) -> MalformedInput:
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw, bad.within),
+        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw),
     )
 
 
 def with_cure(bad: DeadLetter) -> str:
     """Why an item was set aside, and what to declare so that it is read, if that is known."""
-    more = _declaration(bad.reason, bad.raw, bad.within) if bad.kind == "tuple" else None
+    more = _declaration(bad.reason, bad.raw) if bad.kind == "tuple" else None
     return bad.reason if more is None else f"{bad.reason}; {more}"
 
 
-def mend(kind: str, reason: str, document: str, raw: str | None = None, within: str | None = None) -> str | None:
+def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str | None:
     """Returns a hint how reading can continue; None for a document that has ended, and has a flaw of its own.
 
     >>> mend("tuple", "temp: 'n/a' is not a valid DOUBLE", "in.xml")
@@ -140,7 +140,7 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None, within: 
             return _CUT_OFF if is_object_url(document) else _GROWING
         found = ((re.match(flaw, reason), hint) for flaw, hint in _FLAWS.items())
         return next((flaw.expand(hint) for flaw, hint in found if flaw is not None), None)
-    more = _declaration(reason, raw, within) if kind == "tuple" else None
+    more = _declaration(reason, raw) if kind == "tuple" else None
     return ", or ".join(_MENDS) if more is None else f"{', '.join(_MENDS)}, or {more}"
 
 
@@ -148,7 +148,8 @@ _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
-    "XML declaration allowed": "remove what stands before <?xml",
+    "XML declaration allowed": "remove what stands before <?xml; if that is another document, write each into a file"
+    " of its own",
     r"Opening and ending tag mismatch: (\S+) .*and (\S+)": r"write </\1> before </\2>, or in its place",
     r"Namespace prefix (\S+) ": r"declare it in the start tag of the root: xmlns:\1='urn:\1'",
     "Attribute .* redefined": "an element has an attribute once: remove one of the two",
@@ -160,11 +161,13 @@ _FLAWS = {
     "the document has no root": "the file is empty, or has comments alone: leave it out of path, or write it",
     "the document does not begin": "the source reads XML alone",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
-    " without",
+    " without; another document behind it belongs into a file of its own",
 }
 """Hints, by how the reasons of flaws begin; a hint may repeat what stands in groups."""
 
 _ABSENT = re.compile(r"^(.+) is null, but declared NOT NULL")
+
+_TWICE = re.compile(r"(the attribute )?([^,' ]+) occurs twice(?:, as (\S+ and .+))?$")
 
 _DECLARED = {
     r"(.+): -?\d{1,18} is beyond (?:TINY|SMALL)?INT": r"declare \1 BIGINT",
@@ -189,15 +192,17 @@ _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a val
 
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
-
-def _element(item: str) -> etree._Element | None:
-    """The element of a malformed item, as far as it can be read."""
-    return etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
+_BEYOND = re.compile(
+    r"^(.+): '\d{4}-\d\d-\d\d(?:([T ])24:00(?::00)?|[T ]\d\d:\d\d:60)(?:\.0*)?(?:Z|[+-][^']*)?'"
+    r" is not a valid timestamp: "
+)
+"""A time that no type has: midnight at the end of a day, or a leap second."""
 
 
 def _leaves(item: str) -> Iterator[str]:
     """The paths below an item's element that have a text."""
-    if (root := _element(item)) is None:
+    root = etree.fromstring(item.encode(), etree.XMLParser(recover=True, resolve_entities=False)) if item else None
+    if root is None:
         return
     for each in root.iter(etree.Element):
         path = re.sub(r"\[\d+\]|\{[^}]*\}|[^/{:]+:", "", root.getroottree().getelementpath(each))
@@ -206,20 +211,10 @@ def _leaves(item: str) -> Iterator[str]:
             yield path
 
 
-def _for_each(column: str, raw: str, within: str) -> str:
-    """What to declare for a leaf that occurs more than once in an item: which is meant, or an array of all."""
-    root, name = _element(within + raw), column.rpartition(".")[2]
-    found = [] if root is None else [str(each.tag) for each in root.iter(f"{{*}}{name}")]
-    if len(set(found)) > 1:
-        chosen = [f"path.{column} '{tag if tag.startswith('{') else '{}' + tag}'" for tag in dict.fromkeys(found)]
-        return f"write {' or '.join(chosen)} in its OPTIONS"
-    return f"declare {name} as an array of its type, as in ARRAY<STRING>"
-
-
-def _declaration(reason: str, raw: str | None, within: str | None) -> str | None:
+def _declaration(reason: str, raw: str | None) -> str | None:
     """Returns what to declare so that a text is a value; None if that is not known."""
-    if twice := re.match(r"(\S+) occurs twice", reason):
-        return _for_each(twice[1], raw or "", within or "")
+    if twice := _TWICE.match(reason):
+        return _one_of(twice[2], "@" if twice[1] else "", twice[3] and twice[3].split(" and "))
     if absent := _ABSENT.search(reason):
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
@@ -229,7 +224,31 @@ def _declaration(reason: str, raw: str | None, within: str | None) -> str | None
         return known
     if digits := re.match(r"(.+): -?\d*\.(\d{1,37}) has more than \d+ digits after the point", reason):
         return f"declare {digits[1]} DECIMAL(38, {len(digits[2])})"
+    return _of_time(reason)
+
+
+def _one_of(name: str, mark: str, names: Sequence[str] | None) -> str:
+    """What to declare for a leaf that occurs twice: one of its names with a namespace, or an array of all."""
+    if not names:
+        return f"declare {name.rpartition('.')[2]} as an array of its type, as in ARRAY<STRING>"
+    paths = [f"'{mark}{each if '}' in each else '{}' + each}'" for each in names]
+    if mark:
+        return f"name one of them in its path, as in {paths[0]}"
+    return f"write {' or '.join(f'path.{name} {path}' for path in paths)} in its OPTIONS"
+
+
+def _of_time(reason: str) -> str | None:
+    """Returns what to declare so that a text is a date, a time or a text; None if that is not known."""
+    if moment := _BEYOND.search(reason):
+        # The next day's midnight, and the second before: what such times are in types without them.
+        name, mark = moment[1], moment[2]
+        part, instead, more = (f"{mark}24:00", f"{mark}00:00", " + INTERVAL '1' DAY") if mark else (":60", ":59", "")
+        mended = f"CAST(replace({name}, '{part}', '{instead}') AS TIMESTAMP){more}"
+        written = f"IF({name} LIKE '%{part}%', {mended}, CAST({name} AS TIMESTAMP))"
+        return f"declare {name} STRING, and write {written} in the query"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
+        if time[2] == "timestamp" and "HH" not in patterns[0]:
+            return f"declare it a DATE, with dateFormat '{patterns[0]}'"
         option = "dateFormat" if time[2] == "DATE" else "timestampFormat"
         written = [f'"{each}"' if "'" in each else f"'{each}'" for each in patterns]
         cut = ", which cuts them off" if time[2] is None else ""

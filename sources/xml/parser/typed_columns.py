@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import SqlType, StringType
@@ -126,7 +126,9 @@ class ColumnReader:
     def of(options: SourceOptions, index: int) -> ColumnReader:
         """Creates the reader for an attribute of a source."""
         attribute = options.schema[index]
-        rewriting: IsoRewriting | PrefixRewriting | None = _iso(options.formats[index])
+        rewriting: IsoRewriting | PrefixRewriting | None = _iso(
+            options.formats[index], element_of(attribute.domain) or attribute.domain
+        )
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])
         return ColumnReader(
@@ -155,10 +157,10 @@ class ColumnReader:
         values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
         reasons: dict[int, str] = {}
         if values is None:
-            texts = self._tidy(texts)
+            given, texts = texts, self._tidy(texts)
             values = self._quickly(texts)
-        if values is None:
-            values, reasons = self._one_by_one(texts)
+            if values is None:
+                values, reasons = self._one_by_one(texts, given)
         reasons.update(self._outside(values, texts, reasons))
         return values, reasons
 
@@ -206,8 +208,8 @@ class ColumnReader:
                 return texts.cast(type_).cast(self.type)
         return None
 
-    def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
-        """Parses each distinct text by the algebra's own rules."""
+    def _one_by_one(self, texts: Any, given: Any) -> tuple[pa.Array[Any], dict[int, str]]:
+        """Parses each distinct text by the algebra's own rules; reasons show it as it was given."""
         distinct = texts.dictionary_encode()
         values: list[object] = []
         wrong: dict[int, str] = {}
@@ -222,6 +224,13 @@ class ColumnReader:
         if wrong:
             rows = np.flatnonzero(np.isin(codes.fill_null(-1).to_numpy(), list(wrong)))
             reasons = {row: wrong[codes[row].as_py()] for row in rows.tolist()}
+            if isinstance(self._rewriting, IsoRewriting):
+                shown = {row: (repr(texts[row].as_py()), given[row].as_py().strip(BLANKS)) for row in reasons}
+                reasons |= {
+                    row: reasons[row].replace(iso, repr(text))
+                    for row, (iso, text) in shown.items()
+                    if not iso[1:].startswith(f"{text} is not ")
+                }
         return pa.array(values, self.type).take(codes), reasons
 
     def _outside(self, values: Any, texts: Any, known: Mapping[int, str]) -> dict[int, str]:
@@ -249,14 +258,19 @@ def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bo
     columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
     return [
         ColumnReader(
-            f"{name}.{field.name}", field.domain, null_value, trim=trim, rewriting=_iso(pattern), structure=below
+            f"{name}.{field.name}",
+            field.domain,
+            null_value,
+            trim=trim,
+            rewriting=_iso(pattern, element_of(field.domain) or field.domain),
+            structure=below,
         )
         for field, pattern, below in columns
     ]
 
 
-def _iso(pattern: str | None) -> IsoRewriting | None:
-    return IsoRewriting.of(pattern) if pattern else None
+def _iso(pattern: str | None, domain: Domain) -> IsoRewriting | None:
+    return IsoRewriting.of(pattern, days=isinstance(domain.sql, DateType)) if pattern else None
 
 
 def _greater(values: Any, bound: Any) -> Any:

@@ -189,6 +189,9 @@ def inferred(path: Path, body: str, row_tag: str | None = None, **given: str) ->
         (["<a>Tue, 03 Jun 2003 09:39:21 GMT</a>", "<a/>"], "`a` TIMESTAMP", {}),
         (["<a>Tue, 3 Jun 2003 09:39:21 EST</a>", "<a>Tue, 03 Jun 2003 09:39:21 +0200</a>"], "`a` TIMESTAMP", {}),
         (["<a>20.11.2026</a>", "<a/>"], "`a` DATE", {}),
+        (["<a>2026-01-02+02:00</a>", "<a>2026-01-03Z</a>"], "`a` DATE", {}),
+        (["<a>2026-01-02+02:00</a>", "<a>2026-01-03</a>"], "`a` DATE", {}),
+        (["<a>2026-01-02+02:00</a>", "<a>2026-01-03T10:00:00</a>"], "`a` STRING", {}),
         (["<a>05/07/2026</a>", "<a>06/07/2026</a>"], "`a` STRING", {}),
         (["<a>05/17/2026 10:00:00</a>", "<a>06/07/2026 10:00:00</a>"], "`a` TIMESTAMP", {}),
         (["<a>2026-11-20T08:00:00.1234567Z</a>"] * 2, "`a` TIMESTAMP", {}),
@@ -366,6 +369,8 @@ def test_the_encoding_that_the_hint_names_reads_it(path: Path) -> None:
         ("TIMESTAMP", "20.11.2026 08:05", "2026-11-20T08:05:00"),
         ("TIMESTAMP", "2026-11-20T08:00:00.1234567Z", "2026-11-20T08:00:00.123456"),
         ("TIMESTAMP", "2026-11-20T08:00:00.123456789", "2026-11-20T08:00:00.123456"),
+        ("DATE", "2026-01-02+02:00", "2026-01-02"),
+        ("DATE", "2026-01-02Z", "2026-01-02"),
     ],
 )
 def test_the_format_that_the_hint_names_reads_the_text(path: Path, type_: str, text: str, value: str) -> None:
@@ -378,6 +383,109 @@ def test_the_format_that_the_hint_names_reads_the_text(path: Path, type_: str, t
     assert hint is not None
     (row,) = read_by(declared.format(type_, path, f", {hint[1]} {hint[2]}"), "row")
     assert row["a"].isoformat().removesuffix("+00:00") == value  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        ("yyyy-MM-ddXXX", "2026-01-02+02:00", "2026-01-02"),
+        ("yyyy-MM-dd[XXX]", "2026-01-02", "2026-01-02"),
+        ("yyyy-MM-dd'T'HH:mm:ssXXX", "2026-01-02T23:30:00-05:00", "2026-01-02"),
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Fri, 02 Jan 2026 23:30:00 GMT", "2026-01-02"),
+        ("dd.MM.yyyy HH:mm", "02.01.2026 24:00", None),
+        ("yyyy-MM-ddXXX", "2026-01-02+19:00", None),
+        ("dd.MM.yyyy", "31.02.2026", None),
+    ],
+)
+def test_a_date_with_a_zone_or_a_time_is_the_date_as_it_is_written(
+    path: Path, pattern: str, text: str, value: str | None
+) -> None:
+    path.write_text(f"<r><row><a>{text}</a><b><a>{text}</a></b></row></r>", encoding="utf-8")
+    declared = f"a DATE, b STRUCT<a: DATE>) USING punctuated_xml OPTIONS (path '{path}', rowTag 'row', dateFormat "
+    statement = f'CREATE TABLE row ({declared} "{pattern}");'
+    if value is not None:
+        (row,) = read_by(statement, "row")
+        assert (str(row["a"]), str(row["b"]["a"])) == (value, value)  # type: ignore[index]
+    else:
+        with pytest.raises(InputError, match=re.escape(f"a: '{text}' is not a valid DATE")):
+            read_by(statement, "row")
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "value"),
+    [
+        ("2026-01-31T24:00:00", "hour must be in 0..23", "2026-02-01 00:00:00"),
+        ("2016-12-31 23:59:60", "second must be in 0..59", "2016-12-31 23:59:59"),
+        ("2016-12-31T23:59:60Z", "second must be in 0..59", "2016-12-31 23:59:59"),
+        ("2016-02-30T10:24:00", "day is out of range for month", None),
+    ],
+)
+def test_a_time_that_no_type_has_is_shown_and_read_by_what_the_hint_says(
+    path: Path, text: str, why: str, value: str | None
+) -> None:
+    path.write_text(f"<r><row><a>{text}</a></row><row><a>2026-01-01T10:24:00</a></row></r>", encoding="utf-8")
+    table = f"CREATE TABLE row (a {{}}) USING punctuated_xml OPTIONS (path '{path}', rowTag 'row');"
+    with pytest.raises(InputError) as raised:
+        read_by(table.format("TIMESTAMP"), "row")
+    assert f"a: '{text}' is not a valid timestamp: {why}" in str(raised.value)
+    hint = re.search(r"declare a STRING, and write (.*)$", str(raised.value.hint))
+    assert (hint is not None) is (value is not None)
+    if hint is not None:
+        query = f"{table.format('STRING')} SELECT {hint[1]} AS a FROM row;"
+        rows = xs.from_sql(xs.open_session(engine="duckdb"), query).to_arrow().to_pylist()
+        assert [str(row["a"])[:19] for row in rows] == [value, "2026-01-01 10:24:00"]
+
+
+def test_a_leaf_that_two_names_mean_is_read_by_the_path_that_the_hint_names(path: Path) -> None:
+    path.write_text("<r xmlns:x='urn:x'><row><a>1</a><x:a>2</x:a><b x:i='3' i='4'/></row></r>", encoding="utf-8")
+    declared = "CREATE TABLE row (a STRING{}) USING punctuated_xml OPTIONS (path '{}', rowTag 'row'{});"
+    with pytest.raises(InputError, match=re.escape("a occurs twice, as a and {urn:x}a")) as raised:
+        read_by(declared.format("", path, ""), "row")
+    hint = re.search(r"name one of them in its path, as in ('.*')$", str(raised.value.hint))
+    assert hint is not None
+    assert read_by(declared.format("", path, f", path.a {hint[1]}"), "row")[0]["a"] == "1"
+    path.write_text("<r><row><a>1</a><a>2</a></row></r>", encoding="utf-8")
+    with pytest.raises(InputError, match="a occurs twice") as raised:
+        read_by(declared.format("", path, ""), "row")
+    assert str(raised.value.hint).endswith("or declare a an ARRAY, which has both")
+
+
+DOCUMENT = "<r><row><a>M\xfcller</a></row><row><a>2</a></row></r>"
+
+
+@pytest.mark.parametrize("codec", ["utf-32-le", "utf-32-be", "utf-32", "utf-16", "shift_jis", "gb18030", "utf-8-sig"])
+def test_an_encoding_that_shows_in_the_first_bytes_is_inferred_as_it_is_read(path: Path, codec: str) -> None:
+    declared = codec in ("shift_jis", "gb18030")
+    text = DOCUMENT.replace("\xfc", "u") if declared else DOCUMENT
+    head = f"<?xml version='1.0' encoding='{codec}'?>" if declared else "<?xml version='1.0'?>"
+    path.write_bytes((head + text).encode(codec))
+    assert [row["a"] for row in tuples(proposal(str(path)))] == ["Muller" if declared else "M\xfcller", "2"]
+
+
+NO_XML = {
+    "two marks": ("\ufeff\ufeff" + DOCUMENT, "the document begins with two byte order marks: take one of them away"),
+    "an archive": ("PK\x03\x04 and so on", "the document is a ZIP archive: unpack it"),
+    "a document behind": (
+        "<?xml version='1.0'?><r><row/></r>" * 2,
+        "remove what stands before <?xml; if that is another document, write each into a file of its own",
+    ),
+    "a root behind": ("<r><row/></r>" * 2, "another document behind it belongs into a file of its own"),
+}
+
+
+@pytest.mark.parametrize("name", NO_XML)
+def test_a_file_that_is_no_document_is_said_in_the_same_words_by_infer_and_by_a_run(path: Path, name: str) -> None:
+    text, words = NO_XML[name]
+    path.write_text(text, encoding="utf-8")
+    for read in (
+        lambda: proposal(str(path)),
+        lambda: read_by(
+            f"CREATE TABLE row (a STRING) USING punctuated_xml OPTIONS (path '{path}', rowTag 'row');", "row"
+        ),
+    ):
+        with pytest.raises(InputError) as raised:
+            read()
+        assert words in str(raised.value)
 
 
 def test_a_part_of_a_document_is_enough(path: Path) -> None:

@@ -61,7 +61,7 @@ def _sizes() -> Iterator[tuple[str, int]]:
         if isinstance(each, _lru_cache_wrapper):
             most = each.cache_parameters()["maxsize"]
             name = f"{each.__module__}.{getattr(each, '__qualname__', '')}"
-            if name.startswith("xmlstream.") and name not in KNOWN and (most is None or most > SMALL):
+            if name.startswith("xmlstream.") and name not in KNOWN and (most or SMALL + 1) > SMALL:
                 yield name, each.cache_info().currsize
 
 

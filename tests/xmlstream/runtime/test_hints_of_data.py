@@ -86,6 +86,7 @@ VALUES = dict(
         *(_of("DECIMAL(5,2)", text) for text in ("1.555", "12,5")),
         *(_of("DATE", text) for text in ("27.11.2026", "2026-11-27T01:02:03", "20261127")),
         *(_of("TIMESTAMP", text) for text in ("27.11.2026 05:00:10", "1764201600", "1764201600123")),
+        *(_of("TIMESTAMP", f"2026-11-27T{time}") for time in ("24:00:00", "24:00", "23:59:60", "23:59:60Z")),
         *(_of("TIMESTAMP", f"2026-11-27T01:02:03.{'1' * n}") for n in (7, 8, 9)),
         _of("BOOLEAN", "ja"),
         ("two", Run(b"<s><r><a>x</a><a>y</a><v>1</v></r></s>", V)),
