@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import escape, has_magic
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -134,3 +135,31 @@ class KnownNames:
 
 _NONE = np.iinfo(np.int64).min
 """In place of a hash, so that there is always one."""
+
+
+def numbered_wrong(names: Sequence[str]) -> tuple[str, str] | None:
+    """The first two names, one behind the other, whose numbers say the reverse; None if there are none.
+
+    >>> numbered_wrong(["log.1", "log.10", "log.8", "log.9"])
+    ('log.10', 'log.8')
+    """
+    return next((pair for pair in pairwise(names) if _numbers(pair[0]) > _numbers(pair[1]) and _are_alike(*pair)), None)
+
+
+def in_equal_lengths(name: str, other: str) -> str:
+    """The name with its numbers as long as those of the other, which has the same text between them.
+
+    >>> in_equal_lengths("in/log.8", "in/log.10")
+    'log.08'
+    """
+    lengths = iter([len(number) for number in re.findall(r"\d+", other)])
+    return re.sub(r"\d+", lambda number: number[0].zfill(next(lengths, 0)), name).rpartition("/")[2]
+
+
+def _numbers(name: str) -> list[int]:
+    return list(map(int, re.findall(r"\d+", name)))
+
+
+def _are_alike(name: str, other: str) -> bool:
+    """Whether two names have the same text between their numbers."""
+    return re.split(r"\d+", name) == re.split(r"\d+", other)

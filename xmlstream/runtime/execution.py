@@ -34,7 +34,7 @@ from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.punct_ns.errors import original_error, place
+from xmlstream.punct_ns.errors import UngrammaticalStream, original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
@@ -51,6 +51,7 @@ from xmlstream.runtime.source_input import write_letters
 from xmlstream.session.spark_errors import of_data
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
+from xmlstream.sources.local_paths import in_equal_lengths, numbered_wrong
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
@@ -232,6 +233,7 @@ class Execution:
         self._clocks: Clocks | None = None
         self._number = 0
         self._requested = requests.copy()
+        self._read_last: dict[str, str] = {}
         if latest:
             on_commit(latest)
 
@@ -270,11 +272,25 @@ class Execution:
             except BaseException as failure:
                 documents = dict.fromkeys(range_.document.where for each in ranges for range_ in each.part.ranges)
                 cause = self._checkpoint.mirror.cause(failure)
+                if isinstance(cause, UngrammaticalStream) and (why := self._wrong_order(ranges)):
+                    cause.hint = f"{why}; or {cause.hint}"
                 self.failure = of_data(cause, list(documents), slice_id)
                 if self.failure is not None:
                     raise self.failure from None
                 self.failure = cause
                 raise
+
+    def _wrong_order(self, ranges: Sequence[StagedRange]) -> str:
+        """What a source's documents in the order of their names may have to do with late tuples; empty if nothing."""
+        for each in ranges:
+            read = [self._read_last.get(each.source, ""), *(range_.document.where for range_ in each.part.ranges)]
+            if pair := numbered_wrong(list(filter(None, read))):
+                first, then = pair
+                return (
+                    f"{first} was read before {then}, since documents are read by name: give their numbers equal "
+                    f"lengths, as in {in_equal_lengths(then, first)}"
+                )
+        return ""
 
     def end(self) -> None:
         """Waits for the current slice; later slices are refused."""
@@ -303,6 +319,9 @@ class Execution:
             self._states.end(self._inputs.closings())
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
+        wrong_order = self._wrong_order(ranges)
+        if wrong_order and any(state.set_aside for state in self._states.values()):
+            _LOG.warning("tuples are late: %s", wrong_order)
         noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
         if self._inputs.closed:
             noticed.require_items()
@@ -356,6 +375,7 @@ class Execution:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._last_activity = now, noticed, active
+        self._read_last |= {each.source: each.part.ranges[-1].document.where for each in ranges if each.part.ranges}
         self._committed(record)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:

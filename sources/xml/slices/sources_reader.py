@@ -8,6 +8,8 @@ new input adds nothing to a slice.
 from __future__ import annotations
 
 import contextlib
+import errno
+import filecmp
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from xmlstream.operators.storage.durable import make_directory, sync
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
@@ -142,10 +145,14 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
     wanted = {os.path.realpath(one.path) for one in waiting}
     for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
         read = found.left(end.document) if is_cleaned else []
+        gone = list[Document]()
         left = {one.key for one in read if os.path.realpath(one.path) in wanted}
         for one in read:
             if one.key not in left:
                 _clean(one, source)
+                gone.append(one)
+        # What is forgotten must not come back after a loss of power.
+        sync(folder for one in gone if not one.is_whole and (folder := Path(one.path).parent).is_dir())
         if not left:
             found.forget(end.document, removed=is_cleaned)
 
@@ -157,12 +164,35 @@ def _clean(document: Document, source: SourceOptions) -> None:
             if source.clean_source == "delete":
                 document.store.delete(document.key)
             else:
-                archive = Path(local_path(source.source_archive_dir))
-                archive.mkdir(parents=True, exist_ok=True)
-                shutil.move(document.path, _free(archive / Path(document.key).name))
+                _archive(Path(document.path), Path(local_path(source.source_archive_dir)))
     except OSError as error:
         what = "removed" if source.clean_source == "delete" else f"moved to {source.source_archive_dir}"
         raise InputError(f"{document.where} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _archive(path: Path, archive: Path) -> None:
+    """Moves a file to an archive, durably; the archive shows it whole or not at all."""
+    make_directory(archive)
+    to, draft = archive / path.name, archive / f".{path.name}.tmp"
+    # A run that was killed, or a loss of power, between the two names may have left both.
+    if not _is_copy(path, to):
+        try:
+            path.rename(_free(to))
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.copy2(path, draft)
+            sync([draft])
+            draft.rename(_free(to))
+    sync([archive])
+    path.unlink(missing_ok=True)
+
+
+def _is_copy(path: Path, to: Path) -> bool:
+    """Whether a file is a copy of another, with the time of its last writing."""
+    if not to.exists() or to.stat().st_mtime_ns != path.stat().st_mtime_ns:
+        return False
+    return filecmp.cmp(path, to, shallow=False)
 
 
 def _free(path: Path) -> Path:

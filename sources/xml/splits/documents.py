@@ -12,22 +12,33 @@ import contextlib
 import gzip
 import logging
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar, cast, overload
 
 import pyarrow as pa
 
+from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
 from xmlstream.sources.places import Document, DocumentStatus, is_glob, place_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.prolog import FlawError
-from xmlstream.sources.xml.splits.read_documents import COMPACTED, READ_LOG, DocumentLog, ReadDocuments, Row
+from xmlstream.sources.xml.splits.read_documents import (
+    COMPACTED,
+    READ_LOG,
+    DocumentLog,
+    ReadDocuments,
+    Row,
+    is_renamed,
+)
 
 WHOLE = 1 << 40
 """The assumed end of a compressed document, whose length is only known after reading all of it."""
@@ -210,6 +221,9 @@ class Documents:
             self.known = Tail(lines, first, self._place.recorded)
         self._begun, self._logged, self._restored = -1, self.known.first, len(self.known)
         self._numbers: dict[str, int] = {}
+        self._path, self._onto_new = options.path, options.on_replaced == "new" and not is_object_url(options.path)
+        self._listed: dict[str, tuple[Document, DocumentStatus]] = {}
+        self._renamed = -1
         self._read = ReadDocuments(read)
         if options.follow:
             self._place.postpone(len(self._read))
@@ -224,24 +238,28 @@ class Documents:
         for path in self.passed:
             _warn(path)
 
-    def find(self, before: int = 0) -> Tail[Document]:
+    def find(self, before: int = 0, byte: int = 0, print_: str | None = None) -> Tail[Document]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
         Args:
             before: The number of the first document that was not completely read.
+            byte: How far that document was read.
+            print_: Its fingerprint up to there (`fingerprint`), by which it is found if it was renamed since.
 
         Raises:
             InputError: There is nothing at the path.
         """
         if self.single:
-            self.known = Tail([self._place.only()] * max(1, len(self.known)))
-            with contextlib.suppress(FileNotFoundError):
-                self._read.look(self.known[0], self.known[0].status())
+            self._find_single(before, byte, print_ or "")
             return self.known
         self._begin(before)
         if not self._place.may_differ():
             return self.known
         found = self._new()
+        named = {**self._listed, **self._read.changed}
+        was_renamed = self._read.rename(named)
+        if self._follow(before, byte, print_ or "", named) or was_renamed:
+            found = self._new()
         if found and not self._place.is_snapshot:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
@@ -249,6 +267,68 @@ class Documents:
         if found:
             self._add(found)
         return self.known
+
+    def _find_single(self, at: int, byte: int, print_: str) -> None:
+        """Finds the one document; and beside it that which had its name, and is being read."""
+        beside = None
+        if byte and print_ and self._onto_new:
+            beside = self._renamed_beside(self._place.only, byte, print_)
+        now = None
+        with contextlib.suppress(InputError) if beside is not None else contextlib.nullcontext():
+            now = self._place.only()
+            with contextlib.suppress(FileNotFoundError):
+                self._read.look(now, now.status())
+        count = max(1, len(self.known))
+        if beside is None:
+            self.known = Tail([cast("Document", now)] * count)
+            return
+        self.known = Tail([now or beside] * (max(count, at + 2) if now else at + 1))
+        self.known[at], self._renamed = beside, at
+
+    def _renamed_beside(self, only: Callable[[], Document], byte: int, print_: str) -> Document | None:
+        """The file of a fingerprint if it is in the directory of the one document under another name."""
+        path = Path(local_path(self._path))
+        try:
+            if is_renamed(document := only(), document.status(), byte, print_):
+                return None
+        except (InputError, FileNotFoundError):
+            pass
+        with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+            for entry in entries:
+                if entry.name != path.name and entry.is_file() and print_.startswith(f"{entry.inode()}-"):
+                    document = Document.at(entry.path)
+                    if is_renamed(document, document.status(), byte, print_):
+                        return document
+        return None
+
+    def _follow(self, at: int, byte: int, print_: str, named: Mapping[str, tuple[Document, DocumentStatus]]) -> bool:
+        """Goes on with the document that is being read if one of these is it, under a new name; whether one is."""
+        if not byte or not print_ or at >= len(self.known):
+            return False
+        document = self.known[at]
+        for key, (there, status) in named.items():
+            if key == document.key or not is_renamed(there, status, byte, print_):
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                if is_renamed(document, document.status(), byte, print_):
+                    return False  # the file has two names
+            if self._numbers.get(document.key) == at:
+                del self._numbers[document.key]
+            self._read.forget([key])
+            self.known[at], self._numbers[key], self._renamed = there, at, at
+            return True
+        return False
+
+    def is_left(self, number: int, size: int, sizes: Sequence[int]) -> bool:
+        """Whether a document was renamed, and its writer has gone on to another, so that it does not grow any more.
+
+        Args:
+            number: The number of the document.
+            size: The size up to which it was read.
+            sizes: The sizes of the documents, looked at before.
+        """
+        is_followed = self._onto_new and number == self._renamed and any(size > 0 for size in sizes[number + 1 :])
+        return is_followed and self.known[number].status().size == size
 
     def is_there(self) -> bool:
         """Whether there is a document, without finding them all; raises InputError if there is nothing at the path."""
@@ -327,7 +407,7 @@ class Documents:
 
     def _new(self) -> list[Document]:
         """Returns the present documents that are not known yet, in order."""
-        found = list[Document]()
+        found, self._listed = list[Document](), {}
         self._read.begin_listing()
         present = self._place.present(self._are_new)
         while some := list(islice(present, _LISTED)):
@@ -349,6 +429,7 @@ class Documents:
                 # An object that was not read yet is read as it is now.
                 self.known[number] = document
             elif not was_read:
+                self._listed[document.key] = document, present[index][1]
                 yield document
 
 

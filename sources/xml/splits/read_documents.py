@@ -18,6 +18,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
@@ -101,6 +102,12 @@ class Fingerprints:
         if (found := replacement(document, byte, before)) is None:
             self._sound = now
         return found
+
+
+def is_renamed(document: Document, status: DocumentStatus, byte: int, before: str) -> bool:
+    """Whether a document is the one, under another name, that had a fingerprint when it was read up to a byte."""
+    is_file = not document.is_whole and str(status.identity) == before.partition("-")[0] and status.size >= byte
+    return is_file and replacement(document, byte, before) is None
 
 
 def replacement(document: Document, byte: int, before: str | None) -> InputError | None:
@@ -206,6 +213,7 @@ class ReadDocuments:
         self._seen = np.empty(0, bool)
         self._recent: dict[int, Row] = {}
         self._changed: dict[str, tuple[Document, DocumentStatus]] = {}
+        self._same: set[int] = set()
         self._removed: list[Row] = []
         self._logged = 0
         if log is None:
@@ -252,7 +260,7 @@ class ReadDocuments:
         """Begins to notice which documents a listing has."""
         if len(self._recent) >= _RECENT:
             self._settle()
-        self._seen = np.zeros(len(self._names), bool)
+        self._seen, self._same = np.zeros(len(self._names), bool), set()
 
     def unread(self, keys: Sequence[str], statuses: Sequence[DocumentStatus] | None = None) -> list[int]:
         """Looks names up that a listing has; returns the indices of those that were not read, or not as they are now.
@@ -295,10 +303,50 @@ class ReadDocuments:
 
     def look(self, document: Document, status: DocumentStatus) -> bool:
         """Compares a present document's status with the one that was read; returns whether it was read."""
-        row = self._of(name_hash(document.key))
+        name = name_hash(document.key)
+        row = self._of(name)
         if row is not None and row[2] != UNKNOWN and row[1] != _status_hash(status):
             self._changed[document.key] = document, status
+        elif row is not None:
+            self._same.add(name)
         return row is not None
+
+    @property
+    def changed(self) -> Mapping[str, tuple[Document, DocumentStatus]]:
+        """The documents that were read, and whose status was another in the last listing, by their keys."""
+        return self._changed
+
+    def rename(self, named: Mapping[str, tuple[Document, DocumentStatus]]) -> bool:
+        """Has documents that were renamed since they were read known by their new names; whether there are any.
+
+        A renamed file keeps its inode, its size and the time of the last writing, and what it begins and ends with.
+
+        Args:
+            named: The documents of the last listing whose names are new, and those of `changed`.
+        """
+        if not named or not len(self):
+            return False
+        wanted = {_status_hash(status): document for document, status in named.values()}
+        others = {name_hash(key) for key in self._changed}
+        rows = {}
+        for at in np.flatnonzero(np.isin(self._rest["status"], np.fromiter(wanted, np.uint64, len(wanted)))).tolist():
+            name = int(self._names[at])
+            # A file may have two names.
+            if name in others or not (at < len(self._seen) and self._seen[at]):
+                rows[name] = (name, *self._rest[at].item())
+        rows = {name: row for name, row in rows.items() if name not in self._recent}
+        rows |= {name: row for name, row in self._recent.items() if row[1] in wanted and name not in self._same}
+        moved: list[tuple[Document, Row]] = []
+        for name, row in rows.items():
+            document = wanted[row[1]]
+            with suppress(FileNotFoundError):
+                if row[2] >= 0 and replacement(document, row[2], _print(row)) is None:
+                    moved.append((document, (name_hash(document.key), *row[1:5], 0)))
+                    self._forget(name)
+        left = {row[0] for _, row in moved} | {name for name in rows if self._of(name) is None}
+        self._changed = {key: each for key, each in self._changed.items() if name_hash(key) not in left}
+        self.add(moved)
+        return bool(moved)
 
     def replaced(self, was_read: Callable[[Document], bool]) -> list[tuple[Document, InputError]]:
         """Returns the documents that were replaced by other files after they were read, each with an error.
@@ -328,12 +376,15 @@ class ReadDocuments:
     def forget(self, keys: Iterable[str]) -> None:
         """Forgets documents: another file has replaced them, or they were removed."""
         for key in keys:
-            name = name_hash(key)
-            was_recent = self._recent.pop(name, None) is not None
-            if (at := self._place(name)) is not None:
-                self._rest["size"][at] = _FORGOTTEN
-            if was_recent or at is not None:
-                self._removed.append(_row(key, None, _FORGOTTEN))
+            self._forget(name_hash(key))
+            self._changed.pop(key, None)
+
+    def _forget(self, name: int) -> None:
+        was_recent = self._recent.pop(name, None) is not None
+        if (at := self._place(name)) is not None:
+            self._rest["size"][at] = _FORGOTTEN
+        if was_recent or at is not None:
+            self._removed.append((name, 0, _FORGOTTEN, 0, 0, 0))
 
     def add(self, documents: Iterable[tuple[Document, int | Row | None]]) -> None:
         """Records documents as completely read, with the sizes that were read or their rows; None for a skipped one."""

@@ -8,6 +8,7 @@ document is recorded permanently, before anything after it is read, so that a re
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +23,8 @@ from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import Documents, Tail
 from xmlstream.sources.xml.splits.read_documents import Fingerprints, Row, fingerprint
 from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
+
+_LOG = logging.getLogger("xmlstream.documents")
 
 _NOTE, _PASSED = "waiting.json", "passed.jsonl"
 
@@ -145,7 +148,7 @@ class Planner:
         read = start.document
         if start.print is not None:
             self._documents.reach(read)
-        return Tail(map(_size, self._documents.find(read)[read:]), read)
+        return Tail(map(_size, self._documents.find(read, start.byte, start.print)[read:]), read)
 
     def advance(self, start: Offset, sizes: Tail[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
@@ -169,11 +172,7 @@ class Planner:
                 break
             size, document = self._present(at, sizes[at.document]), self._documents.known[at.document]
             if at.byte and (replaced := self._fingerprints.replaced(document, at.byte, at.print)):
-                if self._options.on_replaced == "fail":
-                    raise replaced
-                self._documents.read_anew(document)
-                sizes.extend([_size(document)])
-                at = replace(at.next(at.byte), print="")
+                at = self._onto_new(document, at, replaced, sizes)
                 continue
             waits = self._options.follow and not document.is_whole
             fetch_ahead(self._documents.known, at.document)
@@ -185,12 +184,16 @@ class Planner:
             if found.state == "more":
                 if found.byte > at.byte:
                     at = replace(at, byte=found.byte, open=found.open, print=fingerprint(document, found.byte))
+                if self._documents.is_left(at.document, size, sizes):
+                    read.append((at.document, size))
+                    at, files = replace(at.next(at.byte), print=""), files + 1
+                    continue
                 if not skips or not self._unfinished.may_pass(document, is_last=at.document + 1 == len(sizes)):
                     break
                 if not found.ranges:
                     self._unfinished.pass_over(document, at.byte)
                 continue
-            ended = found.state == "ended"
+            ended = found.state == "ended" and at.document + 1 == len(sizes)
             read.append((at.document, found.row or size))
             at = at.next(found.byte)
             files += 1
@@ -239,6 +242,16 @@ class Planner:
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)
             self._unfinished.tell(len(sizes), name, left, self._documents.passed)
+
+    def _onto_new(self, document: Document, at: Offset, replaced: InputError, sizes: Tail[int]) -> Offset:
+        """Goes on behind a document that another file has replaced as it was read, and adds that; or stops."""
+        if self._options.on_replaced == "fail":
+            raise replaced
+        what = "%s was replaced, and the file before is not beside it: what stands in that behind byte %d is not read"
+        _LOG.warning(what, document.where, at.byte)
+        self._documents.read_anew(document)
+        sizes.extend([_size(document)])
+        return replace(at.next(at.byte), print="")
 
     def _find_replaced(self, start: Offset, sizes: Tail[int]) -> None:
         """Stops, or adds the new file, for each completely read document that another file has replaced."""

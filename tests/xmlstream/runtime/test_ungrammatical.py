@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import IN_PROCESS_BY_DAY
 from xmlstream.punct_ns.errors import UngrammaticalStream
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.grammar.check import check_grammar
@@ -72,3 +74,27 @@ def test_what_is_set_aside_is_kept_whole_with_its_place_and_can_be_fed_again(ses
         xs.read(session, fed, SCHEMA, rowTag="t", schemes="a").group_by("a").agg("count(*) AS n").run(tmp_path / "fed")
     )
     assert (again.items_in, again.tuples_out) == (4, 2)
+
+
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize("slices", ["one", "each"])
+@pytest.mark.parametrize("ungrammatical", ["fail", "divert"])
+def test_documents_whose_numbers_are_not_their_order_are_named(
+    session: Session, tmp_path: Path, ungrammatical: str, slices: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in (8, 9, 10):
+        (tmp_path / "in" / f"log.{number}").write_text(f"<s><t><n>{number}</n></t></s>")
+    more = ", maxFilesPerSlice 1" if slices == "each" else ""
+    text = f"""CREATE TABLE s (n INT NOT NULL) USING punctuated_xml OPTIONS (path '{tmp_path}/in', rowTag 't',
+        punctuate 'order of n', ungrammatical '{ungrammatical}'{more}); SELECT n FROM s"""
+    query = xs.from_sql(session, text)
+    what = r"log\.10 was read before \S*log\.8, since documents are read by name: .* as in log\.08"
+    if ungrammatical == "fail":
+        with pytest.raises(UngrammaticalStream) as raised:
+            query.run(output=tmp_path / "out", checkpoint=tmp_path / "state")
+        assert re.search(what, raised.value.hint or "")
+    else:
+        with caplog.at_level("WARNING"):
+            query.run(output=tmp_path / "out", checkpoint=tmp_path / "state")
+        assert re.search(what, caplog.text)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
 import xmlstream as xs
+from tests.harness.dying import Died, dying
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.slices import sources_reader
 from xmlstream.sources.xml.slices.sources_reader import clean
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
@@ -92,3 +98,42 @@ def test_a_query_cleans_behind_itself_and_answers_the_same(spark: SparkSession, 
         assert _names(home) == [f"{night}-1.xml"]
     (answer,) = (path.read_text() for path in (tmp_path / "out").glob("slice-*.xml"))
     assert "<row><a>1</a><n>6</n></row>" in answer
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A directory on another file system than the temporary one."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no other file system")
+    with tempfile.TemporaryDirectory(dir=shared) as directory:
+        yield Path(directory)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_an_archive_on_another_file_system_never_has_a_cut_document(tmp_path: Path, elsewhere: Path, step: int) -> None:
+    """A run that is killed at any step of the copy; the next one has each document once, whole."""
+    home, old = tmp_path / "in", elsewhere / "old"
+    _documents(home, "1.xml", "2.xml")
+    source = _source(home, cleanSource="archive", sourceArchiveDir=str(old))
+    at = [(shutil, "copyfile"), (sources_reader, "sync"), (sources_reader, "sync"), (Path, "unlink")][step]
+    with pytest.raises(Died), dying(1 if step == 2 else 0, at, behind=step == 0):
+        clean([source], _found(source), [Offset(2)])
+    clean([source], _found(source), [Offset(2)])
+    assert (_names(home), [name for name in _names(old) if not name.endswith(".tmp")]) == ([], ["1.xml", "2.xml"])
+    assert {path.read_text() for path in old.glob("*.xml")} == {"<s><r><a>1</a></r></s>"}
+
+
+@pytest.mark.parametrize("how", ["delete", "archive"])
+def test_a_document_is_gone_for_good_before_it_is_forgotten(tmp_path: Path, how: str) -> None:
+    home, order = tmp_path / "in", list[str]()
+    _documents(home, "1.xml")
+    more = {"sourceArchiveDir": str(tmp_path / "old")} if how == "archive" else {}
+    source = _source(home, cleanSource=how, **more)
+    found = _found(source)
+    with (
+        mock.patch.object(sources_reader, "sync", lambda paths: order.extend(f"sync {path.name}" for path in paths)),
+        mock.patch.object(found[0], "forget", side_effect=lambda *_, **__: order.append("forgotten")),
+    ):
+        clean([source], found, [Offset(1)])
+    assert order == [*(["sync old"] if how == "archive" else []), "sync in", "forgotten"]
