@@ -132,7 +132,7 @@ def _case(tree: exp.Expr) -> str:
 _COMPLETED = {("split", 2): "-1", ("sort_array", 1): "true", ("round", 1): "0", ("regexp_replace", 3): "1"}
 """What Spark's name has behind the arguments, by the function and their number."""
 
-_COLLECTED = ("collect_set", "collect_list", "sort_array")
+_COLLECTED = ("collect_set", "collect_list", "sort_array", "arrays_zip")
 _SPELT = {"floor": "FLOOR", "ceil": "CEIL", "signum": "SIGNUM", "dateadd": "date_add", "regexp_like": "REGEXP_LIKE",
           "rlike": "RLIKE", "regexp": "REGEXP", "sqrt": "SQRT"}  # fmt: skip
 _UNKNOWN = frozenset(("sequence", "date", "to_date", "day", "isnull", "isnotnull", "any", "some", "every"))

@@ -46,9 +46,13 @@ from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import (
     INTEGERS,
     TEMPORAL,
+    Field,
     NotDefined,
     NotProven,
+    array_of,
+    name_in_duckdb,
     read_type,
+    struct_of,
     unlike,
 )
 from xmlstream.punct_ns.errors import QueryError
@@ -367,6 +371,8 @@ class Translator:
             return self._difference(tree)
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
+        if name == "arrays_zip":
+            return self._zipped(tree)
         return self._rows(tree, Rows())
 
     def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:
@@ -405,6 +411,29 @@ class Translator:
             return of.computed(sql)
         order_key("x", element)
         return of.computed(f"list_sort({of.sql}, 'ASC', 'NULLS LAST')")
+
+    def _zipped(self, tree: exp.Expr) -> Part:
+        """Arrays beside each other as one array of structures, whose fields are called as the columns, else by number.
+
+        It is as long as the longest of them, and null where one of them is.
+        """
+        arrays = self.parts(tree.expressions)
+        names = [_column_name(each.unnest()) or str(number) for number, each in enumerate(tree.expressions)]
+        elements = [array.type.element for array in arrays if array.type.element is not None]
+        if len(elements) < len(arrays) or not arrays or any(element.same(VOID) for element in elements):
+            types = ", ".join(array.type.name for array in arrays)
+            raise unlike(f"arrays_zip({types})", [array.type.kind for array in arrays], *[["ARRAY"]] * len(arrays))
+        if len({name.lower() for name in names}) < len(names):
+            raise NotProven("arrays_zip of two arrays of one name")
+        fields = [
+            f"{name_in_duckdb(name)} := struct_extract(x, {number})" for number, name in enumerate(names, start=1)
+        ]
+        given = ", ".join(array.sql for array in arrays)
+        zipped = f"list_transform(list_zip({given}), lambda x: struct_pack({', '.join(fields)}))"
+        some = " OR ".join(f"{array.sql} IS NULL" for array in arrays)
+        made = struct_of(Field(name, element, True) for name, element in zip(names, elements, strict=True))
+        sql = f"CASE WHEN {some} THEN NULL ELSE {zipped} END"
+        return combined(sql, array_of(made, has_nulls=False), arrays)
 
     def _collected(self, tree: exp.Expr) -> Part:
         if len(tree.expressions) != 1:
@@ -471,6 +500,14 @@ def require_text(what: str, part: Part) -> None:
 
 def _is_value(tree: exp.Expr) -> bool:
     return not isinstance(tree, exp.Star | exp.Distinct)
+
+
+def _column_name(tree: exp.Expr) -> str:
+    """The name of a column, or of a field in one; empty for any other expression."""
+    root = tree
+    while isinstance(root, exp.Dot):
+        root = root.this
+    return tree.name if isinstance(root, exp.Column) else ""
 
 
 def _is_literal(tree: exp.Expr) -> bool:

@@ -65,7 +65,17 @@ def rows() -> Iterator[duckdb.DuckDBPyConnection]:
     found.close()
 
 
-READ_APART = ("timestampdiff", "element_at", "sort_array", "array_sort", "collect_set", "unnest", "aggregate", "window")
+READ_APART = (
+    "timestampdiff",
+    "element_at",
+    "arrays_zip",
+    "sort_array",
+    "array_sort",
+    "collect_set",
+    "unnest",
+    "aggregate",
+    "window",
+)
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *AGGREGATES, *WINDOWS, *FORMS, *READ_APART])

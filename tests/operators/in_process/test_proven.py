@@ -440,6 +440,9 @@ def choices() -> list[str]:
     found += [
         "array(i1, i2)",
         "array(1, 2L)",
+        "arrays_zip(array(i1, i2), array(s1))",
+        "arrays_zip(array(i3), IF(p1, NULL, array(s1, s3)), CAST(array() AS ARRAY<BIGINT>))",
+        "arrays_zip(array(d1))",
         "size(array(i1))",
         "get(array(i1, i3), 1)",
         "sequence(0L, 5L, 2L)",

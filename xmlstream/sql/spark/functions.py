@@ -172,7 +172,7 @@ _REASONS = {
     _RANKS: "write it without arguments, followed by OVER (PARTITION BY … ORDER BY …)",
     _WINDOWS: "the supported functions that rank are row_number, rank and dense_rank",
     _TIME_WINDOWS: WINDOW_HINT,
-    _GENERATORS: f"{ONE_FOR_ONE}; on Spark explode(arrays_zip(tags, prices)) t AS e explodes two at once, as e.tags",
+    _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(tags, prices)) t AS e explodes two at once, as e.tags",
     _LAMBDAS: "functions with a lambda (x -> …) are not supported",
     _SESSION: "its value depends on the session or the process that computes it",
     "input_file_name": OF_DOCUMENT,
