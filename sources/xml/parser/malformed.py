@@ -193,7 +193,7 @@ _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a val
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
 _BEYOND = re.compile(
-    r"^(.+): '\d{4}-\d\d-\d\d(?:([T ])24:00(?::00)?|[T ]\d\d:\d\d:60)(?:\.0*)?(?:Z|[+-][^']*)?'"
+    r"^(.+): '\d{4}-\d\d-\d\d(?:([T ])24:00:00|[T ]\d\d:\d\d:60)(?:\.0*)?(?:Z|[+-][^']*)?'"
     r" is not a valid timestamp: "
 )
 """A time that no type has: midnight at the end of a day, or a leap second."""
@@ -253,7 +253,7 @@ def _of_time(reason: str) -> str | None:
         written = [f'"{each}"' if "'" in each else f"'{each}'" for each in patterns]
         cut = ", which cuts them off" if time[2] is None else ""
         return f"declare {option} {' or '.join(written)}{cut}"
-    if text := re.match(r"(\S+): '[^']*' is not a valid [A-Z]", reason):
+    if text := re.match(r"(\S+): '[^']*' is not a valid (?:timestamp|[A-Z])", reason):
         return f"declare {text[1]} STRING, and compute the value in the query"
     return None
 
