@@ -319,8 +319,9 @@ def _moved(value: Any, width: Width, domain: Domain, engine: Engine | None, *, b
         elif isinstance(domain.sql, DateType):
             moved = value + sign * timedelta(days=int(width))
         elif isinstance(domain.sql, FloatType):
-            rounding = (abs(value) + float(width)) * 2.0 ** (4 - domain.sql.significand)
-            moved = value + sign * (float(width) + rounding)
+            # A FLOAT is subtracted from with less precision than here.
+            rounding = 0.0 if domain.sql.bits == 64 else (abs(value) + float(width)) * 2.0**-20
+            moved = value + sign * float(width) + sign * rounding
         else:
             moved = value + sign * width
         return min(max(domain.cut(moved, after=not back), domain.bottom), domain.top)

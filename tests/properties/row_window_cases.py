@@ -125,7 +125,7 @@ DISTANCES: dict[str, tuple[str, Any]] = {
     "INT": ("1", 1),
     "BIGINT": ("2", 2),
     "DECIMAL(2,1)": ("0.1", Decimal("0.1")),
-    "DOUBLE": ("0.75", 0.75),
+    "DOUBLE": ("0.9", 0.9),
     "DATE": ("INTERVAL '1' DAY", timedelta(days=1)),
     "TIMESTAMP": ("INTERVAL '1' MICROSECOND", timedelta(microseconds=1)),
 }
