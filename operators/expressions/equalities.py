@@ -111,14 +111,14 @@ def equated(condition: exp.Expr, schema: Schema) -> tuple[str, str] | None:
     condition = condition.unnest()
     if not isinstance(condition, exp.EQ):
         return None
-    places = [_widened(side.unnest(), schema) for side in (condition.this, condition.expression)]
+    places = [widened(side.unnest(), schema) for side in (condition.this, condition.expression)]
     known = [schema[i] for i in places if i is not None]
     if len(known) < 2 or places[0] == places[1] or known[0].domain.type != known[1].domain.type:
         return None
     return known[0].name, known[1].name
 
 
-def _widened(tree: exp.Expr, schema: Schema) -> int | None:
+def widened(tree: exp.Expr, schema: Schema) -> int | None:
     """The position of the attribute that the tree refers to, unchanged or cast without loss; None if there is none."""
     if (found := cast(tree)) is None:
         return position_of(tree, schema)

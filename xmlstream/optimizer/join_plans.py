@@ -25,9 +25,19 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Combines
-from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, render
+from xmlstream.operators.expressions.dialect import (
+    attributes_in,
+    cast_to,
+    conjuncts,
+    expression,
+    in_terms,
+    named,
+    render,
+)
+from xmlstream.operators.expressions.equalities import widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
+from xmlstream.operators.expressions.type_rules import loses_nothing, lossless_cast, type_name
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import (
     Equality,
@@ -40,12 +50,14 @@ from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within
+from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within, with_column
 from xmlstream.plan.nodes import Node, Scan, plain, projected, renamed, unique
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.sql_type import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +205,65 @@ class _Walk:
         return frozenset(self._input_of[name] for text in texts for name in attributes_in(text))
 
     def between_inputs(self) -> list[Equality]:
-        """The equalities, with one attribute of each input among those that are equal; the input selects the others."""
+        """The equalities, with one attribute of each input among those that are equal; the input selects the others.
+
+        Attributes of several types are compared in the widest of these: an input that has none of it computes one.
+        """
         within = [((i, a), (i, b)) for i, node in enumerate(self.inputs) for a, b in equal_within(node)]
         known = {place: group[0] for group in equal_groups(within) for place in group}
         only: dict[InputAttribute, InputAttribute] = {}
         for group in equal_groups([*self.equalities, *within]):
-            firsts: dict[int, InputAttribute] = {}
-            for i, name in group:
-                only[i, name] = first = firsts.setdefault(i, (i, name))
-                if known.get(first, first) != known.get((i, name), (i, name)):
-                    test = expression(f"{quoted(first[1])} = {quoted(name)}")
-                    self.inputs[i] = selected(self.inputs[i], [test])
-            names = {i: name for i, (_, name) in firsts.items()}
-            self._equal.update({name: names for _, name in group})
+            types = list(dict.fromkeys(map(self._type, group)))
+            widest = next((type_ for type_ in types if all(loses_nothing(each, type_) for each in types)), None)
+            for type_ in types if widest is None else [widest]:
+                self._compare([place for place in group if widest or self._type(place) == type_], type_, known, only)
+            for type_ in types:
+                names: dict[int, str] = {}
+                for i, name in (place for place in group if self._type(place) == type_):
+                    self._equal[name] = names
+                    names.setdefault(i, name)
         return [(only[one], only[other]) for one, other in self.equalities]
+
+    def _type(self, place: InputAttribute) -> SqlType:
+        i, name = place
+        return self.inputs[i].schema.attribute(name).domain.sql
+
+    def _compare(
+        self,
+        group: Sequence[InputAttribute],
+        type_: SqlType,
+        known: Mapping[InputAttribute, InputAttribute],
+        only: dict[InputAttribute, InputAttribute],
+    ) -> None:
+        """Chooses for each input the attribute of the type that stands for those of the group, and has it select them.
+
+        Args:
+            group: Equal attributes.
+            type_: The type in which they are compared.
+            known: For an attribute that equals others of its input already, the first of these.
+            only: Gets the chosen attribute for each of the group.
+        """
+        of_type: dict[InputAttribute, InputAttribute] = {}
+        firsts: dict[int, InputAttribute] = {}
+        for place in sorted(group, key=lambda place: self._type(place) != type_):
+            i, alike = place[0], known.get(place, place)
+            if alike not in of_type:
+                of_type[alike] = one = place if self._type(place) == type_ else self._widened(place, type_)
+                if firsts.setdefault(i, one) != one:
+                    test = expression(f"{quoted(firsts[i][1])} = {quoted(one[1])}")
+                    self.inputs[i] = selected(self.inputs[i], [test])
+            only[place] = firsts[i]
+
+    def _widened(self, place: InputAttribute, type_: SqlType) -> InputAttribute:
+        """The attribute in a wider type, computed in its input."""
+        i, name = place
+        new = unique(name, self._input_of)
+        self._input_of[new] = i
+        domain = self.inputs[i].schema.attribute(name).domain
+        wide = lossless_cast(domain, type_name(type_)) or Domain(type_name(type_), domain.nullable)
+        text = render(cast_to(named(name), type_name(type_)))
+        self.inputs[i] = with_column(self.inputs[i], new, wide, text)
+        return i, new
 
     def select_within(self) -> None:
         """Has inputs select by the conditions on their own attributes, or on attributes that equal these."""
@@ -248,15 +305,27 @@ class _Walk:
         return {name: quoted(new) for new, name in free.items()}
 
 
+def _copied(node: Node) -> Mapping[str, str]:
+    """The names in its input of the attributes that a node hands on, unchanged or widened without loss."""
+    if not isinstance(node.operator, Project):
+        return (_passed(node) or {}) if len(node.inputs) == 1 else {}
+    (schema,) = node.input_schemas
+    places = ((c.attribute.name, widened(expression(c.expression), schema)) for c in node.operator.columns)
+    return {name: schema[at].name for name, at in places if at is not None}
+
+
 def equal_within(node: Node) -> list[tuple[str, str]]:
-    """Pairs of attributes of a node that are equal in each of its tuples, by its selects, joins and copies."""
+    """Pairs of attributes of a node that are equal in each of its tuples, by its selects, joins and copies.
+
+    The types of a pair may differ, if one loses nothing in the other.
+    """
     operator = node.operator
     if isinstance(operator, Select):
         return [*operator.equal, *equal_within(node.inputs[0])]
     if isinstance(operator, Combines) and operator.equal is not None:
         return [*((a, b) for (_, a), (_, b) in operator.equal), *chain(*map(equal_within, node.inputs))]
     called: dict[str, list[str]] = {}
-    for name, source in (_passed(node) or {}).items() if len(node.inputs) == 1 else ():
+    for name, source in _copied(node).items():
         called.setdefault(source, []).append(name)
     copies_ = [pair for several in called.values() for pair in pairwise(several)]
     pairs = equal_within(node.inputs[0]) if called else []

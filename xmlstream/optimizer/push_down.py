@@ -44,7 +44,7 @@ from xmlstream.operators.expressions.dialect import (
     named,
     render,
 )
-from xmlstream.operators.expressions.equalities import equated, plain_conjuncts
+from xmlstream.operators.expressions.equalities import equated, plain_conjuncts, widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
 from xmlstream.operators.expressions.type_rules import loses_nothing, never_null, type_name, value_type
@@ -331,15 +331,18 @@ def _computed(node: Node, old: Node, column: Column, uses: Counter[Node]) -> tup
     for i, below in enumerate(node.inputs):
         if used <= {name.lower() for name in below.schema.names} and not throwable(tree, below.schema):
             further = _computed(below, old.inputs[i], column, uses)
-            made, name = further or (_with_column(below, name, column.attribute.domain, column.expression), name)
+            made, name = further or (with_column(below, name, column.attribute.domain, column.expression), name)
             return rebuilt(node, (*node.inputs[:i], made, *node.inputs[i + 1 :])), name
     return None
 
 
-def _with_column(node: Node, name: str, domain: Domain, text: str) -> Node:
+def with_column(node: Node, name: str, domain: Domain, text: str) -> Node:
     """The node with one more attribute, which is computed."""
     same = [Column(attribute, quoted(attribute.name), attribute.name) for attribute in node.schema]
-    return Node(Project((*same, Column.computed(Attribute(name, domain), text, node.schema))), (node,), "project")
+    column = Column.computed(Attribute(name, domain), text, node.schema)
+    if (at := widened(expression(text), node.schema)) is not None:
+        column = Column(column.attribute, text, node.schema[at].name)
+    return Node(Project((*same, column)), (node,), "project")
 
 
 def _known(node: Node, side: exp.Expr) -> str | None:
@@ -363,7 +366,7 @@ def _with_keys(node: Node) -> Node:
             if name is None:
                 name = unique("join_key", [name for below in inputs for name in below.schema.names])
                 domain = Domain(type_, nullable=not never_null(side, node.inputs[i].schema))
-                inputs[i] = _with_column(inputs[i], name, domain, render(side))
+                inputs[i] = with_column(inputs[i], name, domain, render(side))
             compared.append(named(name))
         conditions.append(exp.EQ(this=compared[0], expression=compared[1]) if compared else part)
     whole = conjunction(conditions)
