@@ -209,7 +209,7 @@ def parsed_bounds(text: str, attribute: Attribute) -> tuple[Value | None, Value 
     low, dots, high = text.partition("..")
     try:
         if not dots:
-            raise ValueError("bounds are written low..high")
+            raise ValueError(f"bounds are written low..high, a list as {attribute.name} {{a, b}}")
         domain = attribute.domain
         return domain.read(low.strip(BLANKS)) if low.strip(BLANKS) else None, (
             domain.read(high.strip(BLANKS)) if high.strip(BLANKS) else None

@@ -7,7 +7,7 @@ One reader reads all sources, so that a slice has one number. The tasks that par
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -313,6 +313,13 @@ def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> st
     return f"with --change it goes on with {kept}; or {OWN}"
 
 
+def _close(sinks: Iterable[SliceSink], *, failed: bool) -> None:
+    for sink in sinks:
+        if failed:
+            sink.break_off()
+        sink.close()
+
+
 def _launched(
     session: Session, root: Node, settings: Settings, recovered: Recovered, on_end: Callable[[], None]
 ) -> Launched:
@@ -343,8 +350,7 @@ def _launched(
 
     def end() -> None:
         try:
-            for sink in sinks:
-                sink.close()
+            _close(sinks, failed=execution.failure is not None)
         finally:
             _note_end(execution, checkpoint)
             recovered.end()

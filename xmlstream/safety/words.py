@@ -109,8 +109,8 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     if kept.of.ends:
         return f"{what}, as many as {'the table has' if kept.of.is_static else 'come before their input closes'}"
     if kept.model.most is not None and kept.model.per is not None:
-        values = ", ".join(kept.model.per.names)
-        return f"{what}, one for each value of {values}: at most {kept.model.most:,}"
+        each = f", one for each value of {', '.join(kept.model.per.names)}" if kept.model.per else ""
+        return f"{what}{each}: at most {kept.model.most:,}"
     return f"{what} for ever, since nothing closes {_all(kept.until, node, known)}"
 
 

@@ -130,6 +130,10 @@ class SliceSink(Protocol):
         """Shows a committed slice to readers. A restart calls this again for the last committed slice."""
         return
 
+    def break_off(self) -> None:
+        """Notes that the query has failed, before `close`: what readers see must not look complete."""
+        return
+
     def close(self) -> None:
         """Releases resources after the query has stopped."""
         return

@@ -304,8 +304,12 @@ class StreamSink(SliceSink):
         """Prints the head of the document if no slice has yet."""
         self._print(())
 
+    def break_off(self) -> None:
+        """Leaves the document without its end, which would say that nothing follows."""
+        self._broken = True
+
     def close(self) -> None:
-        """Prints the end of the document, unless printing failed before."""
+        """Prints the end of the document, unless printing or the query failed before."""
         if not self._broken:
             self._print((self._form.tail,))
 

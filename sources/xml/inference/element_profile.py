@@ -327,7 +327,8 @@ class _Profiler:
                 self._take()
             if not self._sample.root.children:
                 reason = _flaw(start, self._encoding) or _reason(error)
-                raise InputError(f"{self._document.where} is not a valid XML document: {reason}") from None
+                hint = mend("document", reason, self._document.where)
+                raise InputError(f"{self._document.where} is not a valid XML document: {reason}", hint=hint) from None
             hint = mend("document", _reason(error), self._document.where) or "fix it, or infer from another document"
             raise InputError(f"{self._document.where} is not well-formed: {_reason(error)}", hint=hint) from None
         return size

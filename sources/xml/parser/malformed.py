@@ -133,7 +133,7 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
     >>> mend("tuple", "id is null, but declared NOT NULL", "in.xml", "<t><a><id>5</id></a></t>").rpartition(", or ")[2]
     "write path.id 'a/id' in its OPTIONS"
     >>> mend("document", "Opening and ending tag mismatch: a line 1 and row", "in.xml")
-    'write </a> before </row>, or in its place'
+    'write </a> in place of </row>, or before it'
     """
     if kind == "document":
         if reason.startswith("Premature end"):
@@ -146,22 +146,28 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
 
 _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
-    "StartTag: invalid element name": "XML writes a < of the text as &lt;",
+    "StartTag: invalid element name": "XML writes a < of the text as &lt;; a name begins with a letter or _",
+    "error parsing attribute name": "XML writes a < of the text as &lt;, and attributes as id='1'",
+    "expected '>'|Couldn't find end|CData section not|Comment not term|attributes construct": "if the document is cut off"
+    " here, write it whole; XML writes a < of the text as &lt;",
+    "Specification mandates value for attribute|ParsePI": "if the document is cut off here, write it whole; attributes"
+    " have values, as in id='1'",
+    "Invalid character": "remove what is no character of XML; option encoding 'UTF-16LE' reads UTF-16 without a mark",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
     "XML declaration allowed": "remove what stands before <?xml; if that is another document, write each into a file"
     " of its own",
-    r"Opening and ending tag mismatch: (\S+) .*and (\S+)": r"write </\1> before </\2>, or in its place",
+    r"Opening and ending tag mismatch: (\S+) .*and (\S+)": r"write </\1> in place of </\2>, or before it",
     r"Namespace prefix (\S+) ": r"declare it in the start tag of the root: xmlns:\1='urn:\1'",
     "Attribute .* redefined": "an element has an attribute once: remove one of the two",
-    "AttValue": "XML writes the value of an attribute in quotes: id='1'",
+    "AttValue": "XML writes the value of an attribute in straight quotes: id='1'",
     r"(PCDATA|CData section).*invalid Char|.*invalid xmlChar|xmlParseCharRef": "XML has no such character: remove it",
     "(Double hyphen|Comment must not contain)": "a comment has no -- within it: write one hyphen",
     "the encoding .* is not known|.* is not in the encoding": "the option encoding 'UTF-8' reads it in that encoding",
     "the XML declaration is malformed": "write <?xml version='1.0'?>",
     "the document has no root": "the file is empty, or has comments alone: leave it out of path, or write it",
-    "the document does not begin": "the source reads XML alone",
+    "the document does not begin": "the source reads XML alone, which begins with < and a name",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
-    " without; another document behind it belongs into a file of its own",
+    " without one; another document behind it belongs into a file of its own; remove any other text",
 }
 """Hints, by how the reasons of flaws begin; a hint may repeat what stands in groups."""
 
@@ -172,7 +178,7 @@ _TWICE = re.compile(r"(the attribute )?([^,' ]+) occurs twice(?:, as (\S+ and .+
 _DECLARED = {
     r"(.+): -?\d{1,18} is beyond (?:TINY|SMALL)?INT": r"declare \1 BIGINT",
     r"(.+): -?\d+ is beyond (?:TINY|SMALL|BIG)?INT": r"declare \1 DECIMAL(38, 0)",
-    r"(.+): '[-+]?\d+\.\d+' is not a valid (?:TINY|SMALL|BIG)?INT": r"declare \1 DOUBLE",
+    r"(.+): '[-+]?\d+(?:\.\d+|(?:\.\d+)?[eE][-+]?\d+)' is not a valid (?:TINY|SMALL|BIG)?INT": r"declare \1 DOUBLE",
     # Where no point stands beside the comma, a point elsewhere is one: 1.5 is not to become 15.
     r"(.+): '[-+]?\d+,\d+' is not a valid (?!DATE|timestamp)": r"declare \1 STRING, and write"
     r" CAST(replace(nullif(\1, ''), ',', '.') AS DECIMAL(18, 2)) in the query",
@@ -222,7 +228,9 @@ def _declaration(reason: str, raw: str | None) -> str | None:
     found = ((re.match(text, reason), declared) for text, declared in _DECLARED.items())
     if (known := next((text.expand(declared) for text, declared in found if text is not None), None)) is not None:
         return known
-    if digits := re.match(r"(.+): -?\d*\.(\d{1,37}) has more than \d+ digits after the point", reason):
+    if digits := re.match(
+        r"(.+): -?\d*\.(\d{1,37}) (?:has more than \d+ digits after the point|is beyond DEC)", reason
+    ):
         return f"declare {digits[1]} DECIMAL(38, {len(digits[2])})"
     return _of_time(reason)
 
@@ -246,6 +254,8 @@ def _of_time(reason: str) -> str | None:
         mended = f"CAST(replace({name}, '{part}', '{instead}') AS TIMESTAMP){more}"
         written = f"IF({name} LIKE '%{part}%', {mended}, CAST({name} AS TIMESTAMP))"
         return f"declare {name} STRING, and write {written} in the query"
+    if given := re.search(r": '\d{4}-\d\d-\d\d[^']*' is not a valid (DATE|timestamp) in the format", reason):
+        return f"leave {'dateFormat' if given[1] == 'DATE' else 'timestampFormat'} out, since it is in ISO 8601"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):
         if time[2] == "timestamp" and "HH" not in patterns[0]:
             return f"declare it a DATE, with dateFormat '{patterns[0]}'"

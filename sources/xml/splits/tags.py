@@ -62,7 +62,8 @@ def parse_reason(error: Exception) -> str:
     """Returns why a text was not parsed: libxml2's message, except for our limit of depth."""
     if is_too_deep(error):
         return f"more than {MAX_DEPTH:,} elements nested in each other, which is the limit"
-    return str(getattr(error, "msg", None) or error)
+    reason = str(getattr(error, "msg", None) or error).replace("\n", "")
+    return reason.replace("Unregistered error message", "CData section not finished")  # the one without words
 
 
 def is_well_formed(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> bool:

@@ -22,7 +22,7 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.asof_join import AsofJoin, AsofKind
 from xmlstream.operators.expressions.bounds import bounds_between
-from xmlstream.operators.expressions.dialect import attributes_in, cast_to, conjoined, named, render
+from xmlstream.operators.expressions.dialect import as_read, attributes_in, cast_to, conjoined, named, render
 from xmlstream.operators.expressions.equalities import plain_conjuncts
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.join_sides import JoinKind
@@ -43,10 +43,7 @@ _NO_EQUALITY = (
     "write an equality between the two sides, such as a.id = b.id; to pair all tuples of inputs that end, give both"
     " sides a constant: (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
 )
-_ALTERNATIVES = (
-    "write each alternative of OR as a query, without the pairs of those before it: SELECT … ON a.id = b.id UNION ALL"
-    " SELECT … ON a.name = b.name AND (a.id = b.id) IS NOT TRUE"
-)
+_ALTERNATIVES = "write each alternative of OR as a query, without the pairs of those before it: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +88,19 @@ def no_equality(kind: str, conditions: Sequence[exp.Expr], how: str, at: exp.Exp
     parts = [one.unnest() for one in conditions]
     either = [[*part.flatten()] for part in parts if isinstance(part, exp.Or)]
     is_either = how == "inner" and any(all(one.find(exp.EQ) for one in alternatives) for alternatives in either)
-    hint = _ALTERNATIVES if is_either else _NO_EQUALITY
+    hint = _ALTERNATIVES + _union(at.args.get("on")) if is_either else _NO_EQUALITY
     return text.error(f"{kind} without an equality between its sides is not supported", at, hint)
+
+
+def _union(on: exp.Expr | None) -> str:
+    """The join on alternatives as a union of joins, each without the pairs of those before it; an example for WHERE."""
+    written = (
+        [as_read(each) for each in on.unnest().flatten()] if on is not None and isinstance(on.unnest(), exp.Or) else []
+    )
+    alternatives = written or ["a.id = b.id", "a.name = b.name"]
+    others = [[f"({one}) IS NOT TRUE" for one in alternatives[:number]] for number in range(len(alternatives))]
+    queries = [" AND ".join([one, *before]) for one, before in zip(alternatives, others, strict=True)]
+    return " UNION ALL ".join(f"SELECT … ON {query}" for query in queries)
 
 
 def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:

@@ -274,8 +274,7 @@ def test_a_join_on_alternatives_is_led_to_a_union_that_is_safe(query: str) -> No
         read(CLOSING + query).sketch()
     hint = raised.value.hint or ""
     assert "a constant" not in hint
-    first, second = "s.id = u.id", "s.ts = u.ts"
-    written = hint.partition(": ")[2].replace("a.id = b.id", first).replace("a.name = b.name", second)
+    written = hint.partition(": ")[2].replace("a.id = b.id", "s.id = u.id").replace("a.name = b.name", "s.ts = u.ts")
     followed = read(CLOSING + written.replace("SELECT …", f"{PAIRS} JOIN u")).sketch()
     assert judged(followed, follow=True).is_safe
 
