@@ -183,14 +183,14 @@ class StateModel:
     @property
     def most(self) -> int | None:
         """The largest possible number of values of `per`; None if that is unknown."""
-        return None if self.per is None else size_of(self.per)
+        return None if self.per is None else most_values(self.per)
 
 
-def size_of(attributes: Schema) -> int | None:
+def most_values(attributes: Schema) -> int | None:
     """The largest possible number of rows that differ in these attributes; None if it has no limit, or is unknown.
 
-    >>> size_of(Schema.parse("sid INT, up BOOLEAN NOT NULL", domains="sid 1..9")), size_of(Schema.parse("sid INT"))
-    (20, None)
+    >>> most_values(Schema.parse("sid INT, up BOOLEAN NOT NULL", domains="sid 1..9"))
+    20
     """
     most = 1
     for domain in (attribute.domain for attribute in attributes):

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.closing_conditions import Condition, Every, Grouping, size_of
+from xmlstream.operators.closing_conditions import Condition, Every, Grouping, most_values
 from xmlstream.operators.expressions.aggregates import NUMBER
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.ordered_rows import Begun, OrderedRows
@@ -57,7 +57,7 @@ class LookAhead(OrderedRows):
     def enabled_by(self, *inputs: Schema) -> Condition:
         """The order closes; and groups do, which may never go on, unless they are finitely many."""
         order = OrderedRows.enabled_by(self, *inputs)
-        if size_of(inputs[0].only(self.groups)) is not None:
+        if most_values(inputs[0].only(self.groups)) is not None:
             return order
         return Every((order, Grouping(0, self.groups)))
 

@@ -7,10 +7,12 @@ predicate rejects counts as closed, and so does all of an input that has ended.
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -306,6 +308,57 @@ def test_what_every_continuation_agrees_on_is_out(name: str, session: InProcessS
                 agreed = case.agreed(seen, predicate)
                 assert out <= agreed, f"{text}\n{drawn}: {out - agreed} may not be in the answer"
                 due = Counter(t for t in (agreed - out).elements() if not case.may_wait(t, seen, predicate))
+                assert not due, f"{text}\n{drawn}: {due} is in the answer, whatever comes"
+                walk.restart()
+
+    holds()
+
+
+AS_OF = (
+    "SELECT r.x, r.y, r.z, s.x AS since, s.z AS of FROM r ASOF JOIN (SELECT * FROM s WHERE {}) AS s"
+    " MATCH_CONDITION (r.x >= s.x) ON r.y = s.y"
+)
+
+
+def _before(t: Row, u: Row) -> bool:
+    return t[1] == u[1] and t[0] is not None and u[0] is not None and u[0] <= t[0]
+
+
+def _with_last(rows: list[Row], others: list[Row]) -> Counter[tuple[Any, ...]]:
+    """Each row with the last of the others that is not later; of equal ones the first by z, null first."""
+    found = Counter[tuple[Any, ...]]()
+    for t in rows:
+        if partners := [u for u in others if _before(t, u)]:
+            last = max(u[0] for u in partners if u[0] is not None)
+            found[(*t, last, min((u[2] for u in partners if u[0] == last), key=_order))] += 1
+    return found
+
+
+@pytest.mark.parametrize("session", ["in process"], indirect=True)
+def test_the_last_partner_on_which_every_continuation_agrees_is_out(session: InProcessSession) -> None:
+    @settings(
+        max_examples=settings().max_examples // (1 if AT_NIGHT else 4),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        phases=[Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if AT_NIGHT else [])],
+    )
+    @given(fed())
+    def holds(drawn: Fed) -> None:
+        text, predicate = AS_OF.format(drawn.predicate.format("s.")), PREDICATES[drawn.predicate]
+        root = optimized(read(TABLE.format("r") + TABLE.format("s") + text).plan(session))
+        r, s, out = Seen(), Seen(), Counter[Any]()
+        with tempfile.TemporaryDirectory() as directory:
+            walk = Walk(session, Path(directory), root)
+            for left, right in drawn.slices:
+                r.add(*left)
+                s.add(*right)
+                out.update(map(tuple, walk.slice({"r": left, "s": right}).tuples))
+                came, coming = [u for u in s.rows if predicate(u)], [u for u in s.open if predicate(u)]
+                agreed = reduce(
+                    operator.and_, (_with_last(r.rows, [*came, u]) for u in coming), _with_last(r.rows, came)
+                )
+                assert out <= agreed, f"{text}\n{drawn}: {out - agreed} may not be in the answer"
+                due = Counter(t for t in (agreed - out).elements() if not any(_before(t[:3], u) for u in coming))
                 assert not due, f"{text}\n{drawn}: {due} is in the answer, whatever comes"
                 walk.restart()
 

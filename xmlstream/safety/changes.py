@@ -14,7 +14,7 @@ from itertools import islice, product
 from typing import Protocol, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.closing_conditions import size_of
+from xmlstream.operators.closing_conditions import most_values
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.difference import Difference
 from xmlstream.operators.expressions.dialect import conjoined, expression, render
@@ -126,7 +126,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """Finite domains of attributes of which every value is kept, or that a source's punctuations name beside others.
+    """Finite domains of attributes whose every value is kept, or that a source's punctuations name beside others.
 
     `attributes` are pairs of a source's name and an attribute, all of strings or of integers.
     """
@@ -271,7 +271,7 @@ def _limited(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Limite
 def _limits(keys: Sequence[Origin]) -> Iterator[Limited]:
     """The limit of these attributes of sources, if those without one can have one."""
     named = [(node, node.schema.attribute(name)) for node, name in keys]
-    endless = [(node, a) for node, a in named if size_of(Schema((a,))) is None]
+    endless = [(node, a) for node, a in named if most_values(Schema((a,))) is None]
     can_be = [
         isinstance(node.operator, Scan)
         and (a.domain.low, a.domain.high) == (None, None)
