@@ -132,6 +132,24 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     return Domain(target.type, domain.nullable, low, high)
 
 
+def common_type(one: SqlType, other: SqlType) -> SqlType | None:
+    """The type in which Spark compares two types, if both lose nothing in it; None if they may.
+
+    >>> from xmlstream.punct_ns.domain import sql_type
+    >>> bigint, decimal = sql_type("BIGINT"), sql_type("DECIMAL(10,2)")
+    >>> type_name(common_type(bigint, decimal)), common_type(bigint, DOUBLE)
+    ('DECIMAL(22,2)', None)
+    """
+    for type_, wider in ((one, other), (other, one)):
+        if loses_nothing(type_, wider):
+            return wider
+    digits = [found for type_ in (one, other) if (found := compared_digits(type_)) is not None]
+    if len(digits) < 2 or not fit_one_decimal(digits):
+        return None
+    scale = max(after for _, after in digits)
+    return DecimalType(max(before for before, _ in digits) + scale, scale)
+
+
 def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
     """Whether a cast from one type to the other keeps every value.
 

@@ -47,7 +47,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.expressions.equalities import equated, plain_conjuncts, widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import loses_nothing, never_null, type_name, value_type
+from xmlstream.operators.expressions.type_rules import common_type, never_null, type_name, value_type
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
@@ -393,7 +393,7 @@ def _comparable(part: exp.Expr, schemas: Sequence[Schema]) -> list[tuple[int, ex
             return []
         found.append((of[0], side, type_))
     (i, _, one), (j, _, other) = found
-    wider = other if loses_nothing(one, other) else one if loses_nothing(other, one) else None
+    wider = common_type(one, other)
     if i == j or wider is None:
         return []
     name = type_name(wider)
