@@ -32,6 +32,7 @@ CAMPAIGNS = {
     "feed": [sys.executable, "-m", "tests.campaigns.feed", "--kills", "3", "--clean", "delete"],
     "objects": [sys.executable, "-m", "tests.campaigns.objects", "--kills", "20", "--starts", "20", "--faults", "200"],
     "oldest": ["env", "HYPOTHESIS_PROFILE=quick", "make", "oldest"],
+    "power": [sys.executable, "-m", "tests.campaigns.power", "--states", "100"],
     "receivers": [sys.executable, "-m", "tests.campaigns.receivers", "--kills", "5"],
     "sinks": [sys.executable, "-m", "tests.campaigns.sinks"],
 }

@@ -6,6 +6,7 @@ It is plain text without frames, so that it can be copied and searched, and read
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,26 @@ from xmlstream.punct_ns.errors import UsageError, reason
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands."""
+
+
+OPERATE = "XMLSTREAM_OPERATE"
+"""Environment variable with the token to operate, so that it stands in no command line."""
+
+
+def token_to_operate(given: str | None) -> str | None:
+    """The token of an option: itself, or the content of a file after an `@`; without the option, of the environment.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    text = os.environ.get(OPERATE) if given is None else given
+    if text is None or not text.startswith("@"):
+        return text or None
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        what = f"the token to operate cannot be read from {text[1:]}: {reason(error)}"
+        raise UsageError(what, hint=f"write --operate @FILE, or set {OPERATE}") from None
 
 
 class Command(TyperCommand):

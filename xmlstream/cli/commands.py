@@ -20,7 +20,17 @@ from rich.console import Console
 from xmlstream.cli import interrupts
 from xmlstream.cli.change_command import change
 from xmlstream.cli.checkpoint_command import checkpoint
-from xmlstream.cli.command_line import SETTINGS, Command, Commands, argument, name_values, option, query_text, say
+from xmlstream.cli.command_line import (
+    SETTINGS,
+    Command,
+    Commands,
+    argument,
+    name_values,
+    option,
+    query_text,
+    say,
+    token_to_operate,
+)
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
 from xmlstream.cli.output_commands import cat, wait
@@ -96,7 +106,7 @@ def monitor(
         raise UsageError(what, hint="declare it on the page of the run: xmlstream run … --monitor 0 --operate TOKEN")
     with readable(checkpoint) as (directory, refresh):
         view = recorded_view(directory, metrics)
-        server, until = Monitor(address, view, operate), threading.Event()
+        server, until = Monitor(address, view, token_to_operate(operate)), threading.Event()
         arguments = directory, view, until, refresh
         reader = threading.Thread(target=keep_reading, args=arguments, name="checkpoint", daemon=True)
         reader.start()

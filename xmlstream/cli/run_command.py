@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, say, warn
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, say, token_to_operate, warn
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError, format_error
 
 _RESULT, _QUERY, _INPUT, _SAFETY = "Result", "Query", "Input and state", "Safety"
@@ -221,7 +221,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             as_written=as_written,
             continues=continues,
             incomplete=incomplete or None,
-            serve=None if monitor is None else partial(_served, monitor, operate, query),
+            serve=None if monitor is None else partial(_served, monitor, token_to_operate(operate), query),
         )
     except XmlStreamError:
         if traceback:

@@ -272,7 +272,7 @@ class Routes:
         try:
             given = await request.json()
             texts = [str(given[name]) for name in ("source", "punctuation", "by")]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return JSONResponse({"what": "a request is JSON with source, punctuation and by"}, 400)
         try:
             return JSONResponse({"declared": await asyncio.to_thread(self._view.declare, *texts)})

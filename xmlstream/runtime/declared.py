@@ -41,6 +41,10 @@ NOTES = "declared"
 """The folder of a checkpoint with the notes that no slice has taken in yet."""
 
 
+_DRAFT_SECONDS = 60
+"""The age in seconds from which nobody writes a draft of a note any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Declared(Record):
     """A punctuation of a source that somebody has declared.
@@ -100,6 +104,13 @@ class DeclaredNotes:
     def add(self, declared: Declared) -> None:
         """Makes a note, durably."""
         self._store.replace(f"{NOTES}/{declared.key}", sealed(declared.json()))
+
+    def remove_leavings(self) -> None:
+        """Removes the drafts of notes that processes have left, which were killed as they wrote them."""
+        for draft in self._store.path(NOTES).glob(".*.tmp"):
+            with suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
+                    draft.unlink()
 
     def forget(self, declared: Iterable[Declared]) -> None:
         """Removes the notes that a commit has."""

@@ -224,6 +224,7 @@ class Execution:
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
         self._notes = DeclaredNotes(checkpoint.store)
+        self._notes.remove_leavings()
         self._notes.forget(last.declared)
         self._declared = last.declared
         of_them = self._names, checkpoint.noted, dead_letters, self._declared

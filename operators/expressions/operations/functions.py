@@ -244,7 +244,7 @@ def _element_at(name: str, parts: Sequence[Part], zone: str) -> Part:
 
 
 def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
-    if len(parts) == 2:
+    if goes_down := len(parts) == 2:
         parts = [*parts, Part("1", INT, False, constant="1")]
     require("sequence", parts, INTEGERS, INTEGERS, INTEGERS)
     type_ = common_type([part.type for part in parts[:2]]) or BIGINT
@@ -254,6 +254,10 @@ def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not parts[2].whole:
         raise NotProven("sequence with a step that is not a positive literal")
     # Down from the first to the last, Spark refuses a positive step, and goes by -1 where none is given.
+    if goes_down:
+        by = f"CASE WHEN {first.sql} > {last.sql} THEN -1 ELSE 1 END"
+        sql = f"CAST(generate_series({first.sql}, {last.sql}, {by}) AS {in_duckdb(array_of(type_))})"
+        return combined(sql, array_of(type_, has_nulls=False), [first, last], raises=True)
     down = error("ILLEGAL_SEQUENCE_BOUNDARIES", "Illegal sequence boundaries.")
     name = in_duckdb(array_of(type_))
     given = f"CAST(generate_series({first.sql}, {last.sql}, {step.sql}) AS {name})"
@@ -319,12 +323,14 @@ class _Pattern:
         groups: The number of its groups.
         is_empty: Whether it may match nothing.
         ends: Whether it ends with `$`, which Java also finds before a last end of line.
+        begins: Whether it has `^`, which what looks at the rest of a text by itself finds there again.
     """
 
     re2: str
     groups: int
     is_empty: bool
     ends: bool
+    begins: bool
 
     def searched(self, of: str, form: str) -> str:
         """DuckDB SQL of a form with the pattern, whose first group is what matches."""
@@ -366,7 +372,13 @@ def _pattern(name: str, part: Part) -> _Pattern:
         for token in tokens
     )
     ends = tokens[-1:] != [] and tokens[-1][0] == "$"
-    return _Pattern(written.removesuffix("$") if ends else written, read.groups, bool(read.search("")), ends)
+    return _Pattern(
+        written.removesuffix("$") if ends else written,
+        read.groups,
+        bool(read.search("")),
+        ends,
+        any(token[0] == "^" for token in tokens),
+    )
 
 
 def _regexp_like(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -402,8 +414,8 @@ def _regexp_extract(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
     require("split", parts, ("STRING",), ("STRING",))
     pattern = _pattern(name, parts[1])
-    if pattern.is_empty or pattern.ends:
-        raise NotProven("split by nothing, or at the end")
+    if pattern.is_empty or pattern.begins or pattern.ends:
+        raise NotProven("split by nothing, or at the beginning or the end")
     sql = f"string_split_regex({parts[0].sql}, {text(pattern.re2)})"
     if re.fullmatch(r"[\w /,;:&=#@!%~-]", parts[1].word or "", re.ASCII):
         sql = f"string_split({parts[0].sql}, {text(parts[1].word or '')})"

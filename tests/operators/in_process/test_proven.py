@@ -467,6 +467,54 @@ def choices() -> list[str]:
     return found
 
 
+ATOMS = ("a", "b", "ab", "[ab]", "a+", "(a)", "(?:b)", "(a|b)", ".", "/", "a?b")
+"""Parts of patterns, between which anchors stand."""
+
+SEARCHING = ("regexp_like({}, '{}')", "regexp_replace({}, '{}', 'x')", "regexp_extract({}, '{}', 0)", "split({}, '{}')")
+
+
+def anchored(drawn: random.Random) -> list[str]:
+    """Functions that search by a pattern, with anchors at any place; and functions with and without their defaults."""
+    anchors = ("", "", "^", "$", "|", "|^", "$|")
+    patterns = [
+        "".join(drawn.choice(anchors) + drawn.choice(ATOMS) for _ in range(drawn.randint(1, 3))) + drawn.choice(anchors)
+        for _ in range(2000 if AT_NIGHT else 40)
+    ]
+    texts = ("s3", "'aab'", "concat(s1, 'ab')", "repeat(s3, 2)", "concat('a', s3, 'a')")
+    found = [drawn.choice(SEARCHING).format(drawn.choice(texts), pattern) for pattern in patterns]
+    found += [form.format("concat('aa', s3)", pattern) for form, pattern in product(SEARCHING, ("^a", "^a|b", "a$"))]
+    ends = [f"CAST({a}{i} AS {to}) % {n}" for a, i, to, n in product(("ti", "si"), (1, 3), ("INT", "BIGINT"), (5, 9))]
+    for first, last in [drawn.sample([*ends, "3", "-2", "5L"], 2) for _ in range(100 if AT_NIGHT else 15)]:
+        # Of bounds that a step does not go along, Spark's error has no class.
+        found += [f"sequence({first}, {last})", f"sequence(-9, abs({last}), {drawn.randint(1, 4)})"]
+    pairs = (("round(x1)", "round(x1, 0)"), ("split(s1, 'a')", "split(s1, 'a', -1)"), ("trim(s1)", "trim(' ' FROM s1)"))
+    more = (
+        "bround(d1)",
+        "ceil(d1)",
+        "floor(d1)",
+        "rtrim(s3)",
+        "ltrim(s3)",
+        "substring(s1, 2)",
+        "lpad(s3, 5)",
+        "rpad(s3, 5)",
+    )
+    more += (
+        "regexp_extract(s3, '(a)b')",
+        "sort_array(array(i1, i3))",
+        "locate('a', s3)",
+        "nvl2(i1, i2, i3)",
+        "log(x3)",
+    )
+    more += ("to_date(s3)", "overlay(s3 PLACING 'x' FROM 2)", "array_join(array(s1, s3), ',')", "levenshtein(s1, s3)")
+    return [*found, *more, *(each for pair in pairs for each in pair)]
+
+
+def test_anchors_and_defaults(spark: SparkSession) -> None:
+    findings = compared(Rows.drawn(spark, ROWS, SEED + 31), anchored(random.Random(SEED)), Findings())
+    assert not findings.differences, findings
+    print(f"{len(findings.values)} compared, {len(findings.refused)} refused")
+
+
 def test_texts(spark: SparkSession) -> None:
     findings = compared(Rows.drawn(spark, ROWS, SEED + 3), texts(), Findings())
     assert not findings.differences, findings

@@ -14,6 +14,7 @@ import pytest
 
 import xmlstream as xs
 from tests.xmlstream.monitor.test_page import seen, wait_for
+from xmlstream.cli.command_line import token_to_operate
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
@@ -55,9 +56,9 @@ def running(session: InProcessSession, home: Path, operate: str | None = TOKEN) 
         monitor.close()
 
 
-def posted(monitor: Monitor, token: str | None, **body: Any) -> tuple[int, str]:
+def posted(monitor: Monitor, token: str | None, text: bytes = b"", **body: Any) -> tuple[int, str]:
     given = {"Content-Type": "application/json", **({} if token is None else {"X-Xmlstream-Operate": token})}
-    data = json.dumps(body).encode()
+    data = text or json.dumps(body).encode()
     request = urllib.request.Request(f"{monitor.where}declare", data, given, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=300) as answer:
@@ -77,6 +78,8 @@ def test_who_has_no_token_declares_nothing(in_process: InProcessSession, tmp_pat
         assert posted(monitor, TOKEN, **{**good, "by": " "})[0] == 400
         assert posted(monitor, TOKEN, source="in4")[0] == 400
         assert posted(monitor, TOKEN, **{**good, "by": "a" * 20_000})[0] == 413
+        for nested in (b"[" * 9_000, b'{"source":' * 900, b"[[]]", b"7", b"\xff"):
+            assert posted(monitor, TOKEN, nested)[0] == 400
         assert not list((tmp_path / "state").glob("declared/*"))
         assert posted(monitor, TOKEN, **good)[0] == 200
     with pytest.raises(UsageError, match="must have 8 or more"):
@@ -115,3 +118,14 @@ def test_a_wrong_token_is_named_on_the_page(browser: Browser, in_process: InProc
         page.keyboard.press("Enter")
         wait_for(page, "#operate output", "the token to operate is another one")
         page.close()
+
+
+def test_the_token_is_taken_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    assert token_to_operate(f"@{file}") == TOKEN
+    assert token_to_operate(None) is None
+    monkeypatch.setenv("XMLSTREAM_OPERATE", f"@{file}")
+    assert (token_to_operate(None), token_to_operate("another one")) == (TOKEN, "another one")
+    with pytest.raises(UsageError, match=r"cannot be read from .*missing: no such file"):
+        token_to_operate(f"@{tmp_path}/missing")

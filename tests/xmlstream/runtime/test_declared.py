@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -25,7 +26,7 @@ from xmlstream.runtime.declared import Declared, DeclaredNotes, change_rosters, 
 from xmlstream.runtime.execution import Execution
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import Session
+    from xmlstream.session.engines import InProcessSession, Session
 
 QUERY = """
 CREATE TABLE north (sid STRING, hour INT NOT NULL) USING punctuated_xml
@@ -320,6 +321,17 @@ def test_a_sender_is_added_to_a_roster_and_taken_from_it(session: Session, tmp_p
     assert raised.value.hint == "it has S1, S3"
     with pytest.raises(UsageError, match="no sender would be left"):
         feed.change(removed=("S1", "S3"))
+
+
+def test_the_draft_of_a_note_that_was_killed_is_removed(in_process: InProcessSession, tmp_path: Path) -> None:
+    feed = begun(in_process, tmp_path)
+    drafts = [tmp_path / "state" / "declared" / f".{number}.json.tmp" for number in range(2)]
+    drafts[0].parent.mkdir(exist_ok=True)
+    for draft in drafts:
+        draft.write_text("begun")
+    os.utime(drafts[0], (0, 0))
+    feed.run()
+    assert [draft.exists() for draft in drafts] == [False, True]
 
 
 BY_ORDER = ", order of hour"
