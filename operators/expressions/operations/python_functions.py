@@ -10,12 +10,10 @@ same on both engines. Moments with a time zone are in UTC, whatever the session'
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import re
 import sys
-import textwrap
 import typing
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,6 +27,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.expressions.operations.function_version import version_of
 from xmlstream.operators.expressions.operations.part import Part, joined
 from xmlstream.operators.expressions.operations.spark_type import FLOATING, INTEGERS, NotProven, Type, read_type
 from xmlstream.punct_ns.errors import QueryError, in_transport
@@ -78,13 +77,8 @@ class PythonFunction:
 
     @property
     def version(self) -> str:
-        """Its origin and a hash of its source, which is another one when its source is."""
-        code = getattr(self.call, "__code__", None)
-        try:
-            source = textwrap.dedent(inspect.getsource(self.call)).encode()
-        except (OSError, TypeError):
-            source = b"" if code is None else code.co_code + repr(code.co_consts).encode()
-        return f"{self.origin} {hashlib.sha256(source).hexdigest()[:12]}"
+        """Its origin and a hash of what decides its results, which is another one when that is."""
+        return f"{self.origin} {version_of(self.call)}"
 
     @property
     def directory(self) -> str | None:
