@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import reduce
 from itertools import pairwise
 
@@ -321,6 +321,24 @@ def passed_over(row: RowCandidate) -> list[str]:
 
     look(row.profile, ())
     return found
+
+
+def outside(row: RowCandidate, prefixes: Mapping[str, str], taken: Collection[str]) -> list[str]:
+    """Returns the paths of the leaves around rows that occur once in their elements, without those that are `taken`.
+
+    Elements that have rows of their own, or repeat, are others to choose as rows.
+    """
+    finder, found = _LeafFinder(prefixes, ("_", "_VALUE"), has_structures=False), dict[str, None]()
+    for around in row.around:
+        inner = row.profile.tag
+        for up, element in enumerate(reversed(around), 1):
+            children = ((tag, one) for tag, one in element.children.items() if tag != inner)
+            beside = {tag: one for tag, one in children if all(each.most == 1 for each in one.below())}
+            rest = replace(element, values=ObservedValues(), is_mixed=False, children=beside)
+            leaves = finder.below(contents(rest, row.profile.tag), ())
+            found |= {replace(leaf, up=up).path: None for leaf in leaves if (leaf.steps or leaf.attribute)}
+            inner = element.tag
+    return [path for path in found if path not in taken]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     candidates_named,
     columns,
     inferred_leaves,
+    outside,
     passed_over,
     prefixes_for,
 )
@@ -152,6 +153,7 @@ class Proposal:
         is_whole: Whether the sample is the whole source.
         others: Names of other repeated elements, those with most of the document first.
         left_out: The paths of what no column has.
+        outside: The paths of what is around the rows and in no column.
         guesses: The options that hold for the sample.
         remarks: What the statement says first; by default how much was read.
     """
@@ -165,6 +167,7 @@ class Proposal:
     left_out: tuple[str, ...]
     guesses: tuple[Guess, ...]
     remarks: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
     def create_table(self) -> str:
         """CREATE TABLE, ready to run: guesses are comments; remove the dashes before a guess to include it."""
@@ -177,13 +180,14 @@ class Proposal:
             more = ", …" if len(self.others) > _MOST_OTHERS else ""
             lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(self.others[:_MOST_OTHERS])}{more}")
         if self.left_out:
-            lines += textwrap.wrap(
-                f"No column has {', '.join(self.left_out)}; a STRING with the path 'xml(.)' has all of a row.",
-                _WIDTH,
-                initial_indent="-- ",
-                subsequent_indent="-- ",
-                break_long_words=False,
-                break_on_hyphens=False,
+            lines += _comment(
+                f"No column has {', '.join(self.left_out)}; a STRING with the path 'xml(.)' has all of a row."
+            )
+        if self.outside:
+            shown, more = self.outside[:_MOST_OTHERS], ", …" if len(self.outside) > _MOST_OTHERS else ""
+            unit = "" if all(path.rpartition("../")[2].startswith("@") for path in shown) else ", with unitTag"
+            lines += _comment(
+                f"Around the rows, in no column: {', '.join(shown)}{more}; as path.NAME '{shown[0]}'{unit}."
             )
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {_in_sql(name)} (")
@@ -193,6 +197,12 @@ class Proposal:
         lines += [") USING punctuated_xml OPTIONS (", *(guess.lines for guess in self.guesses)]
         options = [f"  {_option(option)} {_text(value)}" for option, value in self.options.items()]
         return "\n".join([*lines, ",\n".join(options), ");"])
+
+
+def _comment(text: str) -> list[str]:
+    """The text as lines of a comment."""
+    wrapper = textwrap.TextWrapper(_WIDTH - 3, break_long_words=False, break_on_hyphens=False)
+    return [f"-- {line}" for line in wrapper.wrap(text)]
 
 
 def _option(name: str) -> str:
@@ -425,7 +435,9 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     unseen = [f"other keys of {path}" for path, count in seen.items() if count >= MOST_TEXTS or not sample.is_whole]
     left_out = (*(leaf.path for leaf in all_[MOST_COLUMNS:]), *passed_over(row), *unseen, *deep)
     chosen = tuple(replace(one, is_required=one.is_whole(row.profile.count), remark=one.noticed) for one in chosen)
-    return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())
+    around = () if isinstance(sample, SchemaProfile) else outside(row, prefixes, {leaf.path for leaf in all_})
+    given_ = options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ()
+    return Proposal(*given_, outside=tuple(around))
 
 
 def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:

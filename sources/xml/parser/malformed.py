@@ -148,8 +148,8 @@ _FLAWS = {
     "xmlParseEntityRef|EntityRef": "XML writes a & of the text as &amp;",
     "StartTag: invalid element name": "XML writes a < of the text as &lt;; a name begins with a letter or _",
     "error parsing attribute name": "XML writes a < of the text as &lt;, and attributes as id='1'",
-    "expected '>'|Couldn't find end|CData section not|Comment not term|attributes construct": "if the document is cut off"
-    " here, write it whole; XML writes a < of the text as &lt;",
+    "expected '>'|Couldn't find end|CData section not|Comment not term|attributes construct": "if the document is cut"
+    " off here, write it whole; XML writes a < of the text as &lt;",
     "Specification mandates value for attribute|ParsePI": "if the document is cut off here, write it whole; attributes"
     " have values, as in id='1'",
     "Invalid character": "remove what is no character of XML; option encoding 'UTF-16LE' reads UTF-16 without a mark",

@@ -428,7 +428,7 @@ def test_a_time_that_no_type_has_is_shown_and_read_by_what_the_hint_says(
     with pytest.raises(InputError) as raised:
         read_by(table.format("TIMESTAMP"), "row")
     assert f"a: '{text}' is not a valid timestamp: {why}" in str(raised.value)
-    hint = re.search(r"declare a STRING, and write (.*)$", str(raised.value.hint))
+    hint = re.search(r"declare a STRING, and write (.*) in the query$", str(raised.value.hint))
     assert (hint is not None) is (value is not None)
     if hint is not None:
         query = f"{table.format('STRING')} SELECT {hint[1]} AS a FROM row;"
@@ -441,13 +441,26 @@ def test_a_leaf_that_two_names_mean_is_read_by_the_path_that_the_hint_names(path
     declared = "CREATE TABLE row (a STRING{}) USING punctuated_xml OPTIONS (path '{}', rowTag 'row'{});"
     with pytest.raises(InputError, match=re.escape("a occurs twice, as a and {urn:x}a")) as raised:
         read_by(declared.format("", path, ""), "row")
-    hint = re.search(r"name one of them in its path, as in ('.*')$", str(raised.value.hint))
+    hint = re.search(r"write (path.a '.*') or (path.a '.*') in its OPTIONS$", str(raised.value.hint))
     assert hint is not None
-    assert read_by(declared.format("", path, f", path.a {hint[1]}"), "row")[0]["a"] == "1"
+    assert [read_by(declared.format("", path, f", {way}"), "row")[0]["a"] for way in hint.groups()] == ["1", "2"]
     path.write_text("<r><row><a>1</a><a>2</a></row></r>", encoding="utf-8")
     with pytest.raises(InputError, match="a occurs twice") as raised:
         read_by(declared.format("", path, ""), "row")
-    assert str(raised.value.hint).endswith("or declare a an ARRAY, which has both")
+    assert str(raised.value.hint).endswith("or declare a as an array of its type, as in ARRAY<STRING>")
+
+
+def test_what_is_around_the_rows_and_in_no_column_is_named(path: Path) -> None:
+    rows = "".join(f"<order id='{n}'><cust>A</cust></order>" for n in range(3))
+    path.write_text(f"<orders day='2026-03-01'><from><city>Bonn</city></from>{rows}<end/></orders>", encoding="utf-8")
+    found = proposal(str(path))
+    assert found.outside == ("../@day", "../from/city", "../end")
+    said = " ".join(line.removeprefix("-- ") for line in found.create_table().splitlines() if line.startswith("--"))
+    assert "Around the rows, in no column: ../@day, ../from/city, ../end; as path.NAME '../@day', with unitTag." in said
+    declared = f"CREATE TABLE o (id INT, day DATE, city STRING) USING punctuated_xml OPTIONS (path '{path}',"
+    declared += " rowTag 'order', path.id '@id', path.day '../@day', path.city '../from/city', unitTag 'orders');"
+    (row, *_) = read_by(declared, "o")
+    assert (str(row["day"]), row["city"]) == ("2026-03-01", "Bonn")
 
 
 DOCUMENT = "<r><row><a>M\xfcller</a></row><row><a>2</a></row></r>"
