@@ -286,7 +286,8 @@ class Held:
     def is_reached(self, one: OperatorVerdict) -> bool:
         """Whether it is said that tuples come, and are kept for ever; of ranks alone, only equal ones are many."""
         below = {each for input_ in one.node.inputs for each in topological(input_)}
-        ties = isinstance(top := one.node.operator, TopN) and top.rank != "row_number" and not top.groups
+        kept = [each.model for each in one.keeps if not each.is_bounded]
+        ties = isinstance(one.node.operator, TopN) and all(model.per is None for model in kept)
         return not (one.is_safe or ties) and all(
             each.is_enabled for each in self.verdict.operators if each.node in below
         )
