@@ -426,5 +426,26 @@ def test_equal_texts_keep_equally_many_tuples_and_have_equal_answers(session: In
     holds()
 
 
+@pytest.mark.parametrize("session", ["in process"], indirect=True)
+def test_what_a_join_closes_does_not_depend_on_which_of_equal_attributes_it_compares(session: InProcessSession) -> None:
+    """`a0`, `b0` and `a1` are equal, so what closes one of them closes all."""
+    drawn = Joined((), ("a0 prefix; b0 prefix", "a1 prefix"), 0)
+    slices: Slices = [{"s0": ([], []), "s1": ([], [])} for _ in range(3)]
+    for at, (stream, text) in enumerate((("s0", "<(,3], *, *>"), ("s0", "<*, (,4], *>"), ("s1", "<(,5], *, *>"))):
+        slices[at][stream][1].append(Punctuation.parse(text, Schema.parse(drawn.columns(int(stream[1])))))
+    for text in (
+        "SELECT a0, b0, a1 FROM s0 JOIN s1 ON a0 = a1 AND b0 = a1",
+        "SELECT a0, b0, a1 FROM s1 JOIN s0 ON b0 = a1 AND a0 = a1",
+        "SELECT a0, b0, a1 FROM s0 JOIN s1 ON b0 = a1 WHERE a0 = b0",
+        "SELECT a0, b0, a1 FROM (SELECT * FROM s0 WHERE a0 = b0) AS v JOIN s1 ON a1 = a0",
+    ):
+        root = planned(session, drawn, text)
+        with tempfile.TemporaryDirectory() as directory:
+            walk = Walk(session, Path(directory), root)
+            said = [{str(p) for p in walk.slice(given_).punctuations} for given_ in slices]
+        expected = [{f"<{', '.join(['*'] * i + [f'(,{n}]'] + ['*'] * (2 - i))}>" for i in range(3)} for n in (3, 4, 5)]
+        assert said == expected, text
+
+
 def planned(session: InProcessSession, drawn: Joined, query: str) -> Node:
     return optimized(read(drawn.tables + query).plan(session))

@@ -12,10 +12,24 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
-from xmlstream.optimizer.push_down import compared_above
+from xmlstream.operators.behaviour import Combines
+from xmlstream.operators.expressions.dialect import expression
+from xmlstream.operators.joins.punctuation_graph import equal_groups
+from xmlstream.optimizer.join_plans import (
+    JoinPlan,
+    JoinRegion,
+    at_once,
+    equal_within,
+    hands_on,
+    is_join,
+    region,
+    safe_plans,
+    written,
+)
+from xmlstream.optimizer.push_down import compared_above, selected
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
 from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,30 @@ def joined_at_once(root: Node) -> Node:
         return None if plan is None else region.instead(plan.node)
 
     return _rewritten(root, at_once_)
+
+
+def share_closings(root: Node) -> Node:
+    """Has what an inner join closes of a key close the attributes, too, that equal this key within an input.
+
+    A select of what is equal anyway moves it. Else it would depend on which of them the query compares.
+    """
+
+    def shared(node: Node, inputs: tuple[Node, ...]) -> Node:
+        new = rebuilt(node, inputs)
+        if not isinstance(new.operator, Combines) or new.operator.equal is None:
+            return new
+        keys = {name for pair in new.operator.equal for _, name in pair}
+        tests = []
+        for below in inputs:
+            for group in equal_groups(((0, a), (0, b)) for a, b in equal_within(below)):
+                key = next((name for _, name in group if name in keys), None)
+                if key is not None:
+                    type_ = below.schema.attribute(key).domain.type
+                    others = [n for _, n in group if n != key and below.schema.attribute(n).domain.type == type_]
+                    tests += [expression(f"{quoted(key)} = {quoted(name)}") for name in others]
+        return selected(new, tests)
+
+    return bottom_up(root, shared)
 
 
 def _choice(region: JoinRegion) -> Choice:

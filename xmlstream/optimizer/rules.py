@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins
+from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins, share_closings
 from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
 from xmlstream.optimizer.push_closed import push_closed
 from xmlstream.optimizer.push_down import bound_joins, compute_keys, push_down_predicates
@@ -25,6 +25,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     bound_joins,
     choose_joins,
     prune_columns,
+    share_closings,
     aggregate_panes,
     push_closed,
     punctuate_excluded,
