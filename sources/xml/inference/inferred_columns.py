@@ -23,10 +23,10 @@ from xmlstream.sources.xml.inference.inferred_structures import (
     attribute_step,
     belong_together,
     child_step,
-    contents,
     has_more_than_text,
     inferred_structure,
     leaves_in,
+    row_contents,
 )
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
@@ -281,7 +281,7 @@ def inferred_leaves(
     Returns:
         The leaves, and the outermost element around a row whose other children have some of them; None if none.
     """
-    unit, inside = None, contents(row.profile, row.profile.tag)
+    unit, inside = None, row_contents(row.profile, row.profile.tag)
     for groups in (False, True):
         found = list(_LeafFinder(prefixes, marks, groups).below(inside, ()))
         if len(found) <= MANY_LEAVES:
@@ -301,7 +301,7 @@ def inferred_leaves(
             others = {tag: child for tag, child in merged.children.items() if tag not in inner}
             alone = replace(merged, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
             if is_one and (
-                beside := [leaf for leaf in finder.below(contents(alone, row.profile.tag), ()) if leaf.steps]
+                beside := [leaf for leaf in finder.below(row_contents(alone, row.profile.tag), ()) if leaf.steps]
             ):
                 unit = merged.local
                 found += (replace(leaf, up=up) for leaf in beside)
@@ -343,7 +343,7 @@ def outside(row: RowCandidate, prefixes: Mapping[str, str], taken: Collection[st
 
 @dataclass(frozen=True, slots=True)
 class _LeafFinder:
-    """Finds the leaves of rows and around them; see `inferred_leaves` for `groups`, and `contents` for profiles."""
+    """Finds the leaves of rows and around them; see `inferred_leaves` for `groups`, and `row_contents` for profiles."""
 
     prefixes: Mapping[str, str]
     marks: Marks

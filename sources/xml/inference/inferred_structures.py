@@ -39,7 +39,7 @@ class _Field:
     inner: InferredStructure | None = None
 
 
-def contents(profile: ElementProfile, row: str, *, is_row: bool = True) -> ElementProfile:
+def row_contents(profile: ElementProfile, row: str, *, is_row: bool = True) -> ElementProfile:
     """Returns the profile with nothing in elements that are rows, and no text in those that are part of mixed text.
 
     Args:
@@ -50,7 +50,7 @@ def contents(profile: ElementProfile, row: str, *, is_row: bool = True) -> Eleme
     children = {
         tag: _without_text(child, attributes={}, children={})
         if local_tag(tag) == local_tag(row)
-        else contents(child, row, is_row=False)
+        else row_contents(child, row, is_row=False)
         for tag, child in profile.children.items()
     }
     if profile.is_mixed and not is_row:
@@ -80,12 +80,12 @@ def belong_together(profile: ElementProfile) -> bool:
 
 
 def inferred_structure(profile: ElementProfile, prefixes: Mapping[str, str], marks: Marks) -> InferredStructure:
-    """Returns the structure of elements, whose profile is one of `contents`."""
+    """Returns the structure of elements, whose profile is one of `row_contents`."""
     fields = [
         _Field(
             f"_{local_tag(name)}",
             f"_{prefixes.get(namespace(name), '')}_{local_tag(name)}",
-            f"@{local_tag(name) if _is_alone(name, profile.attributes) else qualified(name, prefixes)}",
+            f"@{local_tag(name) if _is_alone(name, profile.attributes) else prefixed_name(name, prefixes)}",
             values.type_as(local_tag(name)),
             values.format,
         )
@@ -139,19 +139,19 @@ def namespace(tag: str) -> str:
 def child_step(tag: str, siblings: Iterable[str], prefixes: Mapping[str, str]) -> str:
     """Returns the step to a child: its local name, with its namespace if siblings have the same local name."""
     often = Counter(map(local_tag, siblings))
-    return local_tag(tag) if often[local_tag(tag)] == 1 else qualified(tag, prefixes)
+    return local_tag(tag) if often[local_tag(tag)] == 1 else prefixed_name(tag, prefixes)
 
 
 def attribute_step(name: str, siblings: Iterable[str], prefixes: Mapping[str, str]) -> str:
     """Returns the step to an XML attribute, without its `@`; one in a namespace has that."""
-    return name if "}" not in name and _is_alone(name, siblings) else qualified(name, prefixes)
+    return name if "}" not in name and _is_alone(name, siblings) else prefixed_name(name, prefixes)
 
 
 def _is_alone(name: str, siblings: Iterable[str]) -> bool:
     return not any(local_tag(other) == local_tag(name) for other in siblings if other != name)
 
 
-def qualified(tag: str, prefixes: Mapping[str, str]) -> str:
+def prefixed_name(tag: str, prefixes: Mapping[str, str]) -> str:
     """Returns a name with the prefix of its namespace; with `{}` in none."""
     uri = namespace(tag)
     return f"{prefixes[uri]}:{local_tag(tag)}" if uri else f"{{}}{local_tag(tag)}"

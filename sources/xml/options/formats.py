@@ -49,7 +49,7 @@ _OF_DAYS = _FIELDS | {
     "XXX": ("zone", r"Z|[+-](?:0\d|1[0-8]):[0-5]\d"),
     "XX": ("zone", r"Z|[+-](?:0\d|1[0-8])[0-5]\d"),
 }
-"""The same for dates, of which time and zone are not kept, so that no type checks them."""
+"""The same for dates, whose time and zone are not kept, so that no type checks them."""
 
 _MONTHS = {f"-{name}-": f"-{number:02}-" for number, name in enumerate(_FIELDS["MMM"][1].split("|"), 1)}
 _ZONES = {"GMT": "Z", "UTC": "Z", "UT": "Z"} | {

@@ -5,8 +5,8 @@ elements, `section//title`; of alternative paths, `isbn|issn`, the attribute has
 selects elements by an XML attribute: `string[@key='concept:name']/@value`.
 
 Five things that are not leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`; the
-row's number among the rows of its parent, `position()`; all text in the row, `string(.)`, of which `.` is only what is
-in no other element; an element with all its contents, as XML text, `xml(description)`; and the path or URL of the
+row's number among the rows of its parent, `position()`; all text in the row, `string(.)`, while `.` is only what is in
+no other element; an element with all its contents, as XML text, `xml(description)`; and the path or URL of the
 document, `document()`, or a part of it, `document([0-9]{8})`.
 """
 

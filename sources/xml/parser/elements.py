@@ -89,7 +89,7 @@ def attribute_text(element: etree._Element, name: str) -> str | None:
 
 
 def occurs_twice(name: str, element: etree._Element | None) -> str:
-    """Returns the reason for an attribute of a name with two leaves, the second of which is this element."""
+    """Returns the reason for an attribute of a name with two leaves; this element is the second."""
     around = element.getparent() if element is not None else None
     beside = [str(each.tag) for each in around.iterchildren("*")] if around is not None else []
     alike = {tag: None for tag in beside if element is not None and local_tag(tag) == local_tag(str(element.tag))}

@@ -76,7 +76,7 @@ def test_a_name_without_a_value_closes_nothing_and_its_tuples_have_none(tmp_path
     (tmp_path / "b-2026-99-01.xml").write_text("<days><t><n>1</n></t></days>")
     found = read_cut(tmp_path, cuts, **{**DAYS, "sectionEnds": "document() day"})
     assert [(item.kind, item.texts[1:2]) for item in found.items] == [("tuple", (None,)), ("malformed", ())]
-    assert found.malformed[0].reason == "day: month must be in 1..12"
+    assert found.malformed[0].reason == "day: '2026-99-01' is not a valid DATE: month must be in 1..12"
 
 
 def test_the_last_part_of_a_name_that_is_like_the_expression_counts() -> None:
