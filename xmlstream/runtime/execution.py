@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
-from xmlstream.session.spark_errors import of_data
+from xmlstream.session.spark_errors import of_data, of_worker
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
@@ -182,11 +182,13 @@ class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
     `in_step` finds the sources that are ahead of others. `memory` measures the memory of the processes by name, in
-    bytes; `clock` gives the time of a slice; `query` is the query's name where the engine shows its work.
+    bytes; `clock` gives the time of a slice, `measured` seconds that never go back; `query` is the query's name where
+    the engine shows its work.
     """
 
     memory: Callable[[], dict[str, int]] = staticmethod(dict)
     clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
+    measured: Callable[[], float] = staticmethod(time.monotonic)
     query = "xmlstream"
 
     def __init__(
@@ -212,7 +214,8 @@ class Execution:
         latest = checkpoint.latest
         last = latest or Commit(-1)
         self.committed: int | None = latest.slice if latest else None
-        self.closed, self._time = last.report.closed, last.time
+        self.closed, self._time, self._timed = last.report.closed, last.time, self.measured()
+        self._shown = last.time
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, last.noticed, patience)
         self._last_activity, self._logged = last.last_activity, set[tuple[str, str, str]]()
@@ -270,17 +273,25 @@ class Execution:
             except BaseException as failure:
                 documents = dict.fromkeys(range_.document.where for each in ranges for range_ in each.part.ranges)
                 cause = self._checkpoint.mirror.cause(failure)
-                self.failure = of_data(cause, list(documents), slice_id)
+                self.failure = of_data(cause, list(documents), slice_id) or of_worker(cause, slice_id)
                 if self.failure is not None:
                     raise self.failure from None
                 self.failure = cause
                 raise
 
-    def end(self) -> None:
-        """Waits for the current slice; later slices are refused."""
+    def end(self, patience: float = -1) -> None:
+        """Waits for the current slice, at most so many seconds if they are given; later slices are refused.
+
+        Raises:
+            TimeoutError: The slice takes too long.
+        """
         self._ending = True
-        with self._busy:
+        if not self._busy.acquire(timeout=patience):
+            raise TimeoutError(f"the current slice takes longer than {patience:.0f} s")
+        try:
             self._states.settle()
+        finally:
+            self._busy.release()
 
     def _slice(
         self,
@@ -290,8 +301,9 @@ class Execution:
         started: float,
         declared: Sequence[Declared],
     ) -> None:
-        # The query's time does not go back if the machine's clock is set back.
-        now = max(self.clock(), self._time)
+        # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
+        shown, timed = self.clock(), self.measured()
+        now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, end)
@@ -304,6 +316,8 @@ class Execution:
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
+        self._shown = max(shown, self._shown)
+        noticed = replace(noticed, set_back=self._shown - shown)
         if self._inputs.closed:
             noticed.require_items()
         findings = noticed.findings()
@@ -355,7 +369,7 @@ class Execution:
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed, self._last_activity = now, noticed, active
+        self._time, self._timed, self.noticed, self._last_activity = now, timed, noticed, active
         self._committed(record)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
