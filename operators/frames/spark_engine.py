@@ -62,6 +62,24 @@ _WRITTEN = {"compression": "none", "mapreduce.fileoutputcommitter.marksuccessful
 """The options with which Spark writes a segment: no empty `_SUCCESS` file, which costs two processes."""
 
 
+_FILES = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.files.maxRecordsPerFile": "0",
+}
+"""The settings with which Spark writes our own files, whatever those of the user's session are."""
+
+_READ = LITERAL | {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "mergeSchema": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+"""The options with which Spark reads them."""
+
+_WRITING = threading.Lock()
+
 _EACH = 1 << 33
 """The distance between the numbers that Spark gives to the rows of one partition and the next."""
 
@@ -188,7 +206,7 @@ class SparkEngine:
         return Frame(self, tuple(struct.names), Table(leaf))
 
     def _of_files(self, struct: StructType, paths: Sequence[str]) -> DataFrame:
-        return self.spark.read.schema(struct).options(**LITERAL).parquet(*paths)
+        return self.spark.read.schema(struct).options(**_READ).parquet(*paths)
 
     def _of_objects(self, struct: StructType, urls: Sequence[str]) -> DataFrame:
         """The rows of Parquet objects, which tasks read without a file system of Spark: each reads whole objects."""
@@ -229,8 +247,23 @@ class SparkEngine:
 
     def write(self, frame: Frame, path: str) -> None:
         """Has tasks write the rows into a Parquet directory."""
-        with self._job(frame) as made:
+        with self._job(frame) as made, self._files_as_ours():
             made.write.mode("overwrite").options(**_WRITTEN).parquet(path)
+
+    @contextmanager
+    def _files_as_ours(self) -> Iterator[None]:
+        """Has the session write files with our settings; no other thread of ours writes meanwhile."""
+        with _WRITING:
+            given = {name: self.spark.conf.get(name, None) for name in _FILES}
+            others = {name: own for name, own in _FILES.items() if given[name] != own}
+            for name, own in others.items():
+                self.spark.conf.set(name, own)
+            try:
+                yield
+            finally:
+                for name in others:
+                    before = given[name]
+                    self.spark.conf.unset(name) if before is None else self.spark.conf.set(name, before)
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Applies the writer to each partition."""

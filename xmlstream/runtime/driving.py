@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
@@ -66,7 +66,16 @@ def driver(
         largest = LARGEST_SLICE if heap is None else heap // 2
         stager = _stager(session, readers, checkpoint)
     pace = Pace(settings.follow, settings.every)
-    return SliceLoop(SourcesReader(readers, largest, ahead), stager, checkpoint, process, pace, feeds)
+    reader = SourcesReader(readers, largest, ahead)
+    return SliceLoop(reader, stager, checkpoint, process, pace, feeds, lambda: _is_there(session))
+
+
+def _is_there(session: Session) -> bool:
+    """Whether a session has not been stopped."""
+    if is_in_process(session):
+        return True
+    spark: Any = session
+    return not spark.is_stopped if is_connect(session) else spark.sparkContext._jsc is not None
 
 
 def _stager(spark: SparkSession, readers: Sequence[Reading], checkpoint: Checkpoint) -> Stager:

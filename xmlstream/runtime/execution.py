@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ from xmlstream.runtime.query_clocks import Clocks
 from xmlstream.runtime.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.source_input import write_letters
-from xmlstream.session.spark_errors import of_data
+from xmlstream.session.spark_errors import of_data, of_worker
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.local_paths import in_equal_lengths, numbered_wrong
@@ -183,11 +183,13 @@ class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
     `in_step` finds the sources that are ahead of others. `memory` measures the memory of the processes by name, in
-    bytes; `clock` gives the time of a slice; `query` is the query's name where the engine shows its work.
+    bytes; `clock` gives the time of a slice, `measured` seconds that never go back; `query` is the query's name where
+    the engine shows its work.
     """
 
     memory: Callable[[], dict[str, int]] = staticmethod(dict)
     clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
+    measured: Callable[[], float] = staticmethod(time.monotonic)
     query = "xmlstream"
 
     def __init__(
@@ -213,7 +215,8 @@ class Execution:
         latest = checkpoint.latest
         last = latest or Commit(-1)
         self.committed: int | None = latest.slice if latest else None
-        self.closed, self._time = last.report.closed, last.time
+        self.closed, self._time, self._timed = last.report.closed, last.time, self.measured()
+        self._shown = last.time
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, last.noticed, patience)
         self._last_activity, self._logged = last.last_activity, set[tuple[str, str, str]]()
@@ -275,7 +278,7 @@ class Execution:
                 cause = self._checkpoint.mirror.cause(failure)
                 if isinstance(cause, UngrammaticalStream) and (why := self._wrong_order(ranges)):
                     cause.hint = f"{why}; or {cause.hint}"
-                self.failure = of_data(cause, list(documents), slice_id)
+                self.failure = of_data(cause, list(documents), slice_id) or of_worker(cause, slice_id)
                 if self.failure is not None:
                     raise self.failure from None
                 self.failure = cause
@@ -293,11 +296,19 @@ class Execution:
                 )
         return ""
 
-    def end(self) -> None:
-        """Waits for the current slice; later slices are refused."""
+    def end(self, patience: float = -1) -> None:
+        """Waits for the current slice, at most so many seconds if they are given; later slices are refused.
+
+        Raises:
+            TimeoutError: The slice takes too long.
+        """
         self._ending = True
-        with self._busy:
+        if not self._busy.acquire(timeout=patience):
+            raise TimeoutError(f"the current slice takes longer than {patience:.0f} s")
+        try:
             self._states.settle()
+        finally:
+            self._busy.release()
 
     def _slice(
         self,
@@ -307,8 +318,9 @@ class Execution:
         started: float,
         declared: Sequence[Declared],
     ) -> None:
-        # The query's time does not go back if the machine's clock is set back.
-        now = max(self.clock(), self._time)
+        # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
+        shown, timed = self.clock(), self.measured()
+        now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
         self._states.begin(slice_id, now, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, end)
@@ -324,6 +336,8 @@ class Execution:
         if wrong_order and any(state.set_aside for state in self._states.values()):
             _LOG.warning("tuples are late: %s", wrong_order)
         noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
+        self._shown = max(shown, self._shown)
+        noticed = replace(noticed, set_back=self._shown - shown)
         if self._inputs.closed:
             noticed.require_items()
         findings = noticed.findings()
@@ -375,7 +389,7 @@ class Execution:
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed, self._last_activity = now, noticed, active
+        self._time, self._timed, self.noticed, self._last_activity = now, timed, noticed, active
         self._read_last |= {each.source: each.part.ranges[-1].document.where for each in ranges if each.part.ranges}
         self._committed(record)
 

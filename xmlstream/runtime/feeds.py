@@ -209,8 +209,15 @@ class Feeds:
         if self._failure is not None:
             raise self._failure
         for each, query in zip(self._streams, self._queries, strict=True):
-            if query not in active and (failure := query.exception()) is not None:
+            if query in active:
+                continue
+            if (failure := query.exception()) is not None:
                 raise _unreadable(each.name, failure)
+            assert self._settings is not None
+            if not self._stopping.is_set() and (self._settings.follow or each.spool.is_interrupted()):
+                what = f"Spark's query that reads the stream {each.name} was stopped, and not by this query"
+                hint = "start the query again: it goes on where it was; its handle stops it with its streams"
+                raise InputError(what, hint=hint)
         return not active
 
     def process_all(self) -> None:

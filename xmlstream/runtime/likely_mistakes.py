@@ -8,17 +8,18 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.order import ByClock
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.errors import InputError, few
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term
-from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.metrics import counted, in_units
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -68,6 +69,10 @@ class Finding:
         return {"source": self.source, "kind": self.kind, "what": self.what}
 
 
+_SET_BACK = timedelta(seconds=2)
+"""What a clock may be behind before it is said: time servers correct clocks by less."""
+
+
 @dataclass(frozen=True, slots=True)
 class Noticed:
     """The observations of a query up to a slice, from which its findings follow.
@@ -80,6 +85,8 @@ class Noticed:
         silences: For each source and each scheme that it promises, the time since its last punctuation.
         patience: How long that time may be.
         kept: The number of tuples that the operators above each source keep.
+        set_back: How far the machine's clock is behind what it has shown before.
+        clocked: The operators that punctuate by the clock.
     """
 
     sources: Mapping[str, SourceOptions]
@@ -89,6 +96,8 @@ class Noticed:
     silences: Mapping[str, Mapping[str, Silence]] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
     kept: Mapping[str, int] = field(default_factory=dict)
+    set_back: timedelta = timedelta()
+    clocked: tuple[str, ...] = ()
 
     @staticmethod
     def of(root: Node, logs: Place, record: Mapping[str, SourceRecord], patience: Patience | None = None) -> Noticed:
@@ -101,7 +110,12 @@ class Noticed:
             if isinstance(node.operator, Punctuate)
         }
         silences = {name: record[name].silences for name in sources if name in record}
-        return Noticed(sources, diverts, logs, record, silences, patience or Patience())
+        clocked = tuple(
+            name
+            for node, name in name_of.items()
+            if isinstance(node.operator, Punctuate) and isinstance(node.operator.rule, ByClock)
+        )
+        return Noticed(sources, diverts, logs, record, silences, patience or Patience(), clocked=clocked)
 
     def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
@@ -167,6 +181,12 @@ class Noticed:
                 groups = f"{counted(count, 'group')} {'was' if count == 1 else 'were'} closed too early"
                 more = "; …" if count > len(one.short) else ""
                 findings.append(Finding(name, TOO_FEW, f"{groups}: {'; '.join(sorted(one.short))}{more}", TOO_FEW))
+        if self.set_back >= _SET_BACK:
+            behind = (
+                f"the machine's clock was set back: it is {in_units(self.set_back)} behind what it has shown before"
+            )
+            what = f"{behind}. Till it has come so far again it closes nothing, and tuples of its present time are late"
+            findings += (Finding(name, "set back", what, "set back") for name in self.clocked)
         for name in sorted(self.overdue):
             count = self.found[name].aside[OVERDUE]
             were = f"{counted(count, 'kept tuple')} {'was' if count == 1 else 'were'} overdue"

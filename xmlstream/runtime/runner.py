@@ -34,7 +34,7 @@ from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.remote_checkpoint import mirror_at
 from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.slice_loop import RunningQuery
+from xmlstream.runtime.slice_loop import STOP_SECONDS, RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
 from xmlstream.runtime.watching import Several, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
@@ -151,10 +151,11 @@ class Launched:
         try:
             if self.query is not None:
                 self._stopped = True
-                self._execution.end()
+                self._execution.end(STOP_SECONDS)
                 self.query.stop()
         except Exception as failure:
-            raise XmlStreamError("the query does not stop", where=first_cause(failure)) from failure
+            hint = "nothing of that slice is committed; a function of the query may hang, and ends with the process"
+            raise XmlStreamError("the query does not stop", where=first_cause(failure), hint=hint) from failure
         finally:
             self._end()
 

@@ -93,6 +93,7 @@ class SliceLoop:
         process: Process,
         pace: Pace,
         feeds: Feeds | None = None,
+        has_session: Callable[[], bool] = lambda: True,
     ) -> None:
         """Go on from the last commit of a checkpoint.
 
@@ -103,10 +104,11 @@ class SliceLoop:
             process: Computes and commits a slice, given what stages it (`Execution.process_ranges`).
             pace: When slices begin.
             feeds: The streams of Spark's that fill sources; begun and stopped with the loop.
+            has_session: Whether the session is still there: Spark's may be stopped meanwhile.
         """
         self.feeds = feeds or Feeds()
         self._reader, self._stager, self._process, self._pace = reader, stager, process, pace
-        self._checkpoint, self._stage = checkpoint, checkpoint.stage
+        self._checkpoint, self._stage, self._has_session = checkpoint, checkpoint.stage, has_session
         self._stopping, self._busy_until = threading.Event(), time.monotonic()
         self._has_clock = any(source.clock is not None for source in reader.sources)
         self.idles, self.is_busy = 0, False
@@ -142,6 +144,11 @@ class SliceLoop:
             planned = planned or self._next(number, at)
             if planned is None:
                 self.idles += 1
+                if not self._has_session():
+                    what = "the session of Spark, in which the query runs, was stopped"
+                    raise XmlStreamError(
+                        what, hint="start the query again in a new session: it goes on from its checkpoint"
+                    )
                 if number > 0 and self.feeds.are_any:
                     self._reader.commit(at)  # a feed waits while there is much that was not read
                 are_over = self.feeds.are_over()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xmlstream.punct_ns.errors import InputError, QueryError, few
+from xmlstream.punct_ns.errors import InputError, QueryError, XmlStreamError, few
 
 
 def first_cause(error: BaseException) -> str:
@@ -68,6 +68,25 @@ _CURES = {
     "BY_ZERO": "write a / nullif(b, 0), which is null then",
 }
 """Hints by parts of Spark's conditions."""
+
+
+def of_worker(failure: BaseException, slice_: int) -> XmlStreamError | None:
+    r"""The failure of a slice whose Python worker has ended, in words; else None.
+
+    >>> of_worker(RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"), 3).what
+    'a worker process of Python has ended while it computed'
+    """
+    if not any(part in str(failure) for part in _WORKER_ENDED):
+        return None
+    return XmlStreamError(
+        "a worker process of Python has ended while it computed",
+        where=f"slice {slice_}",
+        hint="does a function of the query end the process, or take more memory than there is? Nothing of the slice"
+        " is committed: the next run computes it again",
+    )
+
+
+_WORKER_ENDED = ("Python worker exited unexpectedly", "PYTHON_WORKER_EXITED_UNEXPECTEDLY", "python worker crashed")
 
 
 LOGGERS = (

@@ -123,11 +123,11 @@ class _Parts:
         """What a copy of an object would be made of; of one that cannot be copied, its class."""
         reduce = copyreg.dispatch_table.get(type(value))
         try:
-            _, given, *state = (reduce(value) if reduce else value.__reduce_ex__(4))[:3]
+            made: Any = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception:  # noqa: BLE001 - whatever the object raises
-            given, state = (), []
+            made = ()
         yield from self.of(type(value))
-        yield from self.of((given, *state))
+        yield from self.of(made[1:3] if isinstance(made, tuple) else made)
 
     def _is_own(self, value: Any) -> bool:
         """Whether it is a function or a class of the function's own module or package."""

@@ -123,6 +123,7 @@ class MicroBatches:
         self._sizes: Tail[int] | None = None
         self._found: Tail[int] | None = None
         self._looked = datetime.now(UTC)
+        self._noted: float | None = None
         self._has_all = False
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
@@ -165,13 +166,17 @@ class MicroBatches:
             pause = timedelta(seconds=float(store.read(key)))
         except FileNotFoundError:
             return False
-        return start.clock is None or self._looked - datetime.fromisoformat(start.clock) >= pause
+        passed = None if start.clock is None else self._looked - datetime.fromisoformat(start.clock)
+        if passed is not None and passed < timedelta():
+            # The machine's clock was set back.
+            passed = timedelta(seconds=time.monotonic() - self._noted) if self._noted is not None else None
+        return passed is None or passed >= pause
 
     def at_clock(self, after: Offset) -> Offset:
         """Adds the present time to the slice's end; unchanged if more input is present, or without a clock."""
         if self._clock is None or not self._has_all:
             return after
-        noted = replace(after, clock=self._looked.isoformat())
+        noted, self._noted = replace(after, clock=self._looked.isoformat()), time.monotonic()
         if self._planned is not None and self._planned[1] == after:
             self._planned = self._planned[0], noted, self._planned[2]
         return noted

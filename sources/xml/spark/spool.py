@@ -111,6 +111,15 @@ class BatchSpool:
         self._folder.replace(PUBLISHED, sealed(batch.json()))
         self._show(batch)
         self.last = batch
+        self.pending.delete(*self.pending.names())  # what the driver, or tasks, have sorted
+
+    def is_interrupted(self) -> bool:
+        """Whether Spark has begun a batch that it has not committed."""
+        begun, committed = (
+            max((int(name) for name in self._folder.names(f"{SPARKS}/{log}") if name.isdigit()), default=-1)
+            for log in ("offsets", "commits")
+        )
+        return begun > committed
 
     def require_again(self, batch: Batch, name: str, *, replays: bool) -> None:
         """Makes sure that a batch that comes again has the rows that were published under its number.

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.punct_ns.errors import QueryError
+from xmlstream.runtime.execution import Execution
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -234,3 +236,27 @@ def test_a_clock_for_which_nothing_waits_does_not_tick(spark: SparkSession, tmp_
         assert not (tmp_path / "state" / "clock").exists()
     finally:
         handle.stop()
+
+
+def test_a_clock_that_was_set_back_is_told_and_holds_up_no_lifespan(tmp_path: Path) -> None:
+    """The query's time goes on as it is measured; once the clock is past what it has shown, nothing is said of it."""
+    hour, minute = timedelta(hours=1), timedelta(minutes=1)
+    source = TABLE.format(reports(tmp_path, 4)).replace("v INT)", "v INT, at TIMESTAMP)")
+    source = source.replace("schemes 'k'", "schemes 'k', punctuate 'clock of at', ungrammatical 'divert'")
+    asked = xs.from_sql(xs.open_session(engine="duckdb"), source + "SELECT k, v FROM s")
+    last, later = tmp_path / "in" / "003.xml", tmp_path / "later"
+    last.rename(later)
+    told, times = list[list[str]](), list[str]()
+    shown = [BEGIN, BEGIN - hour, BEGIN - hour + minute, BEGIN + minute]
+    with set_clock(shown), pytest.MonkeyPatch.context() as patch:
+        seconds = count(0, 10)
+        patch.setattr(Execution, "measured", staticmethod(lambda: next(seconds)))
+        for _ in range(2):
+            found = asked.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
+            told.append([one.what for one in found.findings if one.kind == "set back"])
+            times.append(max(committed(tmp_path / "checkpoint").items())[1])
+            if later.exists():
+                later.rename(last)
+    assert times == [written(BEGIN + timedelta(seconds=20)), written(BEGIN + minute)]
+    assert [len(each) for each in told] == [1, 0]
+    assert "59 min" in told[0][0]

@@ -202,3 +202,22 @@ def test_there_is_a_document_for_each_hint(tmp_path: Path) -> None:
         assert error is not None
         seen |= {flaw for flaw in malformed._FLAWS if re.match(flaw, error.what)}
     assert seen == {*malformed._FLAWS}
+
+
+def test_a_result_on_standard_output_has_no_end_where_the_query_fails(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The end of its root would close the result for whoever reads it, as if nothing followed."""
+    rows = "".join(f"<r><a>x</a><v>{n}</v></r>" for n in (1, 2))
+    (tmp_path / "1.xml").write_text(f"<s>{rows}</s>")
+    (tmp_path / "2.xml").write_text(f"<s>{rows}<r><v>x</v></r></s>")
+    options = f"path '{tmp_path}/*.xml', rowTag 'r', maxFilesPerSlice '1'"
+    query = f"CREATE TABLE t ({V}) USING punctuated_xml OPTIONS ({options}); SELECT * FROM t"
+    with pytest.raises(XmlStreamError, match="'x' is not a valid INT"):
+        xs.from_sql(xs.open_session(engine="duckdb"), query).run(output="-")
+    printed = capfdbinary.readouterr().out
+    assert printed.count(b"<row>") == 2
+    assert b"</rows>" not in printed
+    (tmp_path / "2.xml").write_text(f"<s>{rows}</s>")
+    xs.from_sql(xs.open_session(engine="duckdb"), query).run(output="-")
+    assert capfdbinary.readouterr().out.endswith(b"</rows>\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 import xmlstream as xs
 from tests.xmlstream.runtime.loop_run import ROOT, rows
-from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.errors import InputError, XmlStreamError
+from xmlstream.runtime import driving, runner
 from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.runner import Launched
 
@@ -123,3 +125,61 @@ def test_a_value_that_cannot_be_computed_is_an_error_of_the_input(
     assert raised.value.what.endswith(f" [{condition}]")
     assert raised.value.where == f"slice 0, which read {tmp_path}/a.xml"
     assert str(raised.value.hint).startswith(f"write {cure}")
+
+
+GOES_ON = threading.Event()
+
+
+@xs.function("INT")
+def waits(h: int) -> int:
+    GOES_ON.wait(60)
+    return h
+
+
+@xs.function("INT")
+def leaves(h: int) -> int:
+    os._exit(3)
+
+
+def test_a_function_that_hangs_does_not_hold_the_one_who_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    GOES_ON.clear()
+    monkeypatch.setattr(runner, "STOP_SECONDS", 0.2)
+    (tmp_path / "a.xml").write_text(ROOT + rows(0, 3))
+    text = QUERY.replace("SELECT h, count(*) AS n FROM a GROUP BY h", "SELECT waits(h) AS h FROM a")
+    handle = xs.from_sql(xs.open_session(engine="duckdb"), text, {"IN": str(tmp_path)}).start(
+        tmp_path / "out", tmp_path / "checkpoint"
+    )
+    try:
+        until = time.monotonic() + 60
+        while not handle.status["isTriggerActive"]:
+            assert time.monotonic() < until
+        begun = time.monotonic()
+        with pytest.raises(XmlStreamError, match="the query does not stop") as raised:
+            handle.stop()
+        assert time.monotonic() - begun < 20
+        assert "the current slice takes longer" in str(raised.value.where)
+    finally:
+        GOES_ON.set()
+    handle.stop()
+    assert not handle.isActive
+
+
+@pytest.mark.spark
+def test_a_function_that_ends_its_worker_is_named_in_words(spark: Session, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(ROOT + rows(0, 3) + "</r>")
+    text = QUERY.replace("SELECT h, count(*) AS n FROM a GROUP BY h", "SELECT leaves(h) AS h FROM a")
+    query = xs.from_sql(spark, text, {"IN": str(tmp_path)})
+    with pytest.raises(XmlStreamError, match="a worker process of Python has ended") as raised:
+        query.run(tmp_path / "out", tmp_path / "checkpoint")
+    assert (raised.value.where, "\n" in raised.value.what) == ("slice 0", False)
+
+
+def test_a_query_whose_session_was_stopped_ends_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.xml").write_text(ROOT + rows(0, 3))
+    query = xs.from_sql(xs.open_session(engine="duckdb"), QUERY, {"IN": str(tmp_path)})
+    handle = query.start(tmp_path / "out", tmp_path / "checkpoint", allow_unsafe=True)
+    handle.processAllAvailable()
+    monkeypatch.setattr(driving, "_is_there", lambda session: False)
+    with pytest.raises(XmlStreamError, match="was stopped"):
+        handle.awaitTermination(60)
+    assert not handle.isActive

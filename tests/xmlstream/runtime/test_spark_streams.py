@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,10 +18,12 @@ import pytest
 import xmlstream as xs
 import xmlstream.testing as xt
 from tests.harness.topic import Topic, send
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.runtime import feeds
 from xmlstream.runtime.slice_loop import SliceLoop
 from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
+from xmlstream.sources.xml.spark import spool
 from xmlstream.sources.xml.spark.data_source import register
 from xmlstream.sources.xml.spark.spool import BatchSpool
 
@@ -240,6 +243,71 @@ def test_a_followed_stream_answers_and_stops(spark: SparkSession, tmp_path: Path
     finally:
         handle.stop()
     assert not [query for query in spark.streams.active if query.name == "hours, stream bids"]
+
+
+def test_a_stream_that_somebody_else_stops_ends_its_query_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    there = there_made(tmp_path / "in")
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    handle = query.start(tmp_path / "out.parquet", tmp_path / "state", name="halted")
+    try:
+        feed(there, 0, [bid(1, 5, "00:10:00")])
+        handle.processAllAvailable()
+        for each in spark.streams.active:
+            if each.name == "halted, stream bids":
+                each.stop()
+        with pytest.raises(InputError, match="the stream bids was stopped, and not by this query"):
+            handle.awaitTermination(60)
+    finally:
+        handle.stop()
+    assert not handle.isActive
+    feed(there, 1, [bid(2, 5, "00:10:00")])
+    query.run(tmp_path / "out.parquet", tmp_path / "state")
+    assert written(tmp_path / "out.parquet") == 2
+
+
+def test_a_stream_that_is_stopped_within_a_batch_is_not_at_its_end(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = there_made(tmp_path / "in")
+    for number in range(3):
+        feed(there, number, [bid(number, 5, f"0{number}:10:00")])
+    query = xs.from_stream(bids(spark, there), name="bids", punctuate="order of at")
+    batch = feeds.Feeds._batch
+
+    def stopped(self: feeds.Feeds, each: Any, frame: DataFrame, number: int) -> None:
+        if number == 1:
+            monkeypatch.setattr(feeds.Feeds, "_batch", batch)
+            threading.Thread(target=self._queries[0].stop).start()
+            time.sleep(1)
+        batch(self, each, frame, number)
+
+    monkeypatch.setattr(feeds.Feeds, "_batch", stopped)
+    with pytest.raises(InputError, match=r"was stopped, and not by this query|cannot be read"):
+        query.run(tmp_path / "out.parquet", tmp_path / "state")
+    query.run(tmp_path / "out.parquet", tmp_path / "state")
+    assert written(tmp_path / "out.parquet") == 3
+
+
+def test_a_batch_leaves_nothing_behind_whoever_has_sorted_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = list[list[str]]()
+    publish = BatchSpool.publish
+
+    def looked(spool: BatchSpool, *given: Any) -> None:
+        publish(spool, *given)
+        left.append(spool.pending.names())
+
+    monkeypatch.setattr(BatchSpool, "publish", looked)
+    for most in (0, 100):
+        for module in (feeds, spool):
+            monkeypatch.setattr(module, "MOST_SORTED", most)
+        there = there_made(tmp_path / f"in{most}")
+        feed(there, 0, [bid(number, 5, f"0{number}:10:00") for number in range(5)])
+        out = tmp_path / f"out{most}.parquet"
+        xs.from_stream(bids(spark, there), name="bids", punctuate="order of at").run(out, tmp_path / f"state{most}")
+        assert written(out) == 5
+    assert left == [[], []]
 
 
 def test_a_static_frame_is_a_stream_that_ends(spark: SparkSession) -> None:

@@ -244,18 +244,33 @@ class NamesOnly:
         return one
 
 
-_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+_SETTINGS = {
+    "spark.sql.ansi.enabled": ("true",),
+    "spark.sql.caseSensitive": ("false",),
+    "spark.sql.parser.escapedStringLiterals": ("false",),
+    "spark.sql.timestampType": ("TIMESTAMP_LTZ",),
+    "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
+    "spark.sql.legacy.castComplexTypesToString.enabled": ("false",),
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": ("false",),
+    "spark.sql.legacy.literal.pickMinimumPrecision": ("true",),
+    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", "EXCEPTION"),
+    "spark.sql.execution.arrow.useLargeVarTypes": ("false",),
+    "spark.sql.execution.arrow.compression.codec": ("none", "zstd"),
+}
+"""The values of settings with which a text means what it means in process, and rows come in the form that we read."""
 
 
 class SparkAnalyst(WholeAnalyst):
     """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
-        for setting, wanted in _SETTINGS.items():
-            if str(spark.conf.get(setting)).lower() != wanted:
-                hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
+        for setting, accepted in _SETTINGS.items():
+            # An older Spark may not have the setting.
+            if str(spark.conf.get(setting, None) or accepted[0]).lower() not in map(str.lower, accepted):
+                hint = f"set it with spark.conf.set('{setting}', '{accepted[0]}')"
                 raise UsageError(
-                    f"{setting} must be {wanted}: queries are parsed and computed with this setting", hint=hint
+                    f"{setting} must be {' or '.join(accepted)}: queries are parsed and computed with this setting",
+                    hint=hint,
                 )
         self._catalogue, self._version = Catalogue(spark), version_of(spark)
         self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
