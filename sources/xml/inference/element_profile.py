@@ -22,7 +22,7 @@ from lxml import etree
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import IsoRewriting, patterns_of
 from xmlstream.sources.xml.options.leaf_paths import local_tag
@@ -125,7 +125,7 @@ class ObservedValues:
         """
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
         pattern = self.format
-        days = self.type == "DATE"
+        days = isinstance(domain.sql, DateType)
         iso = IsoRewriting.of(pattern, days=days).rewrite(pa.array(texts)).to_pylist() if pattern else texts
         values: list[Any] = [domain.read(str(text)) for text in iso]
         falls = [most - value for most, value in zip(accumulate(values, max), values, strict=True) if value < most]

@@ -123,7 +123,7 @@ def _structure(fields: Iterable[_Field], marks: Marks) -> InferredStructure:
     for name, field in named.items():
         default = default_path(name, *marks, is_structure=field.inner is not None)
         options += [] if field.path == str(default) else [("path", name, field.path)]
-        if field.format is not None and field.type != "STRING":
+        if field.format is not None:
             options.append((f"{'timestamp' if 'TIMESTAMP' in field.type else 'date'}Format", name, field.format))
         if field.inner is not None:
             options += [(option, f"{name}.{below}", value) for option, below, value in field.inner.options]
