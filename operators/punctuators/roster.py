@@ -67,7 +67,7 @@ _MEMBERS, _COMING = "members", "coming"
 """The roster if it is another than the rule's, and the one that counts behind the tuples of this slice: as JSON."""
 
 
-def changed(members: Iterable[Value], joined: Iterable[Value], removed: Collection[Value]) -> list[Value]:
+def members_after(members: Iterable[Value], joined: Iterable[Value], removed: Collection[Value]) -> list[Value]:
     """The members of a roster, in order, once some have joined and others have been removed."""
     return [member for member in dict.fromkeys((*members, *joined)) if member not in removed]
 
@@ -216,10 +216,10 @@ class ByRoster(Rule):
     def change(self, joined: Iterable[Value], removed: Collection[Value], state: OperatorState) -> bool:
         """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins.
 
-        Returns whether it did: a change that leaves nobody changes nothing.
+        Returns whether it did: a change that leaves no member changes nothing.
         """
         domain = state.inputs[0].attribute(self.member).domain
-        if left := changed(self._members(state, _COMING), joined, removed):
+        if left := members_after(self._members(state, _COMING), joined, removed):
             state.notes[_COMING] = json.dumps([domain.write(member) for member in left])
         return bool(left)
 

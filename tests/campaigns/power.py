@@ -171,7 +171,7 @@ class Disk:
             case "sendfile" if isinstance(file, File):
                 begin, source = int(re.findall(r"\[(\d+)\]", call.arguments)[0]), self.now[call.paths[1]]
                 assert isinstance(source, File)
-                at, data = self._at.get(key, 0), source.content[begin:][: call.result]
+                at, data = self._at.get(key, 0), bytes(source.content[begin:][: call.result])
                 file.time = source.time  # as of a copy that keeps it
                 file.content[at : at + len(data)] = data
                 self._at[key] = at + len(data)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.punctuators.roster import ByRoster, changed
+from xmlstream.operators.punctuators.roster import ByRoster, members_after
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
@@ -42,7 +42,7 @@ NOTES = "declared"
 
 
 _DRAFT_SECONDS = 60
-"""The age in seconds from which nobody writes a draft of a note any more."""
+"""The age in seconds from which a draft of a note was left by a process that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def change_rosters(
             now = rule.members({} if last is None else last.state(called).notes, domain)
             for each in waiting:
                 if each.source == name:
-                    now = changed(now, *each.senders(domain)) or now
+                    now = members_after(now, *each.senders(domain)) or now
             try:
                 more, fewer = (list(map(domain.read, texts)) for texts in (added, removed))
                 replace(rule, roster=(*now, *more)).require(node.schema)
@@ -195,7 +195,7 @@ def change_rosters(
             on_it = ", ".join(map(domain.write, now))
             if strange := [domain.write(member) for member in fewer if member not in now]:
                 raise UsageError(f"{', '.join(strange)} is not on the roster of {rule.member}", hint=f"it has {on_it}")
-            if not changed(now, more, fewer):
+            if not members_after(now, more, fewer):
                 raise UsageError(
                     f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
                 )

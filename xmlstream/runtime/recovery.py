@@ -146,7 +146,7 @@ class Recovered:
         )
 
     def _loaded(self, result: int, drafts: Folder) -> int | None:
-        """The last slice of which nothing is left in the drafts; None if there is none, or it may be gone."""
+        """The last slice without a draft that waits to be loaded; None if there is none, or it may be gone."""
         latest, there = self.checkpoint.latest, drafts.names()
         if latest is None:
             return None
@@ -211,7 +211,7 @@ def recover(
         for result, output in enumerate(outputs):
             documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}
             if output is None and moved and documents:
-                # A table, which nobody has looked at yet.
+                # A table, which is compared once its loader is made.
                 same.forget(result, max(slice_of(name) or 0 for name in documents) + 1)
             if output is not None:
                 if moved and checkpoint.latest and before[result] not in ("-", output.where):

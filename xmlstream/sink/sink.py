@@ -166,7 +166,7 @@ class SinkHome:
         engine: What computes the query; None if no sink needs it.
         is_apart: Whether the workers of the engine do not see `drafts`.
         loaded: Last slice that a table must have, since an earlier run has loaded it; None for none.
-        last: Last committed slice, the last one that a table can have; None if nobody knows.
+        last: Last committed slice, the last one that a table can have; None if not known.
     """
 
     drafts: Path

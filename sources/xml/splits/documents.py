@@ -24,7 +24,6 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar, cast, overload
 
 import pyarrow as pa
 
-from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.parquet_table import in_order_of_slices, in_partition
@@ -221,7 +220,7 @@ class Documents:
             self.known = Tail(lines, first, self._place.recorded)
         self._begun, self._logged, self._restored = -1, self.known.first, len(self.known)
         self._numbers: dict[str, int] = {}
-        self._path, self._onto_new = options.path, options.on_replaced == "new" and not is_object_url(options.path)
+        self._path, self._onto_new = options.path, options.on_replaced == "new"
         self._listed: dict[str, tuple[Document, DocumentStatus]] = {}
         self._renamed = -1
         self._read = ReadDocuments(read)
@@ -269,20 +268,24 @@ class Documents:
         return self.known
 
     def _find_single(self, at: int, byte: int, print_: str) -> None:
-        """Finds the one document; and beside it that which had its name, and is being read."""
+        """Finds the one document; and beside it the file that is being read, if it had its name before."""
         beside = None
-        if byte and print_ and self._onto_new:
+        if byte and self._onto_new and print_.partition("-")[0].isdecimal():  # an object is not renamed
             beside = self._renamed_beside(self._place.only, byte, print_)
-        now = None
-        with contextlib.suppress(InputError) if beside is not None else contextlib.nullcontext():
+        now: Document | None = None
+        try:
             now = self._place.only()
+        except InputError:
+            if beside is None:
+                raise
+        if now is not None:
             with contextlib.suppress(FileNotFoundError):
                 self._read.look(now, now.status())
         count = max(1, len(self.known))
         if beside is None:
-            self.known = Tail([cast("Document", now)] * count)
+            self.known = Tail([now] * count)
             return
-        self.known = Tail([now or beside] * (max(count, at + 2) if now else at + 1))
+        self.known = Tail([beside] * (at + 1) if now is None else [now] * max(count, at + 2))
         self.known[at], self._renamed = beside, at
 
     def _renamed_beside(self, only: Callable[[], Document], byte: int, print_: str) -> Document | None:

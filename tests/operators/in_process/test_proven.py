@@ -488,7 +488,7 @@ def anchored(drawn: random.Random) -> list[str]:
         # Of bounds that a step does not go along, Spark's error has no class.
         found += [f"sequence({first}, {last})", f"sequence(-9, abs({last}), {drawn.randint(1, 4)})"]
     pairs = (("round(x1)", "round(x1, 0)"), ("split(s1, 'a')", "split(s1, 'a', -1)"), ("trim(s1)", "trim(' ' FROM s1)"))
-    more = (
+    more: tuple[str, ...] = (
         "bround(d1)",
         "ceil(d1)",
         "floor(d1)",

@@ -56,9 +56,9 @@ def running(session: InProcessSession, home: Path, operate: str | None = TOKEN) 
         monitor.close()
 
 
-def posted(monitor: Monitor, token: str | None, text: bytes = b"", **body: Any) -> tuple[int, str]:
+def posted(monitor: Monitor, token: str | None, text: Any = None, **body: Any) -> tuple[int, str]:
     given = {"Content-Type": "application/json", **({} if token is None else {"X-Xmlstream-Operate": token})}
-    data = text or json.dumps(body).encode()
+    data = json.dumps(body).encode() if text is None else text
     request = urllib.request.Request(f"{monitor.where}declare", data, given, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=300) as answer:

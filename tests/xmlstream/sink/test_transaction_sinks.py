@@ -699,8 +699,8 @@ class _Table:
             with table.manage_snapshots() as snapshots:
                 snapshots.rollback_to_snapshot(before)
         else:
-            table = DeltaTable(str(self._paths()[suffix == "_closed"]))
-            table.restore(table.version() - 2)
+            written = DeltaTable(str(self._paths()[suffix == "_closed"]))
+            written.restore(written.version() - 2)
 
 
 @pytest.fixture(params=["delta", "iceberg", "postgresql"])

@@ -178,7 +178,7 @@ def _last_slice(history: Sequence[Mapping[str, Any]], query: str, noted: int | N
 
 def _restored(restore: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> int:
     """The version to which a RESTORE has returned: it names it, or a moment."""
-    parameters, before = restore.get("operationParameters", {}), restore["version"] - 1
+    parameters, before = restore.get("operationParameters", {}), int(restore["version"]) - 1
     if (version := str(parameters.get("version"))).isdecimal():
         return int(version)
     text = str(parameters.get("datetime") or parameters.get("timestamp"))
@@ -186,7 +186,7 @@ def _restored(restore: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) 
         moment = int(text) if text.isdecimal() else datetime.fromisoformat(text).timestamp() * 1000
     except ValueError:
         return before
-    earlier = (commit["version"] for commit in history if commit["timestamp"] <= moment)
+    earlier = (int(commit["version"]) for commit in history if commit["timestamp"] <= moment)
     return max((version for version in earlier if version <= before), default=before)
 
 
