@@ -338,12 +338,20 @@ def conjoined(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
 
 
 def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
-    """A copy of an expression, with its attributes replaced by terms: Spark SQL by names in lower case."""
+    """A copy of an expression, with its attributes replaced by terms: Spark SQL by names in lower case.
+
+    >>> render(in_terms(expression("size(x) + size(arrays_zip(x, y))"), {"x": "`a`", "y": "`y`"}))
+    "size(`a`) + size(arrays_zip(named_struct('x', `a`).`x`, `y`))"
+    """
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
         term = expression(terms[node.name.lower()])
+        if call_name(node.parent) == "arrays_zip" and not (isinstance(term, exp.Column) and term.name == node.name):
+            # Its result has the names of its arguments, and is to keep them.
+            called = exp.Anonymous(this="named_struct", expressions=[exp.Literal.string(node.name), term])
+            return exp.Dot(this=called, expression=exp.to_identifier(node.name, quoted=True))
         return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
 
     return tree.copy().transform(replaced, copy=False)
