@@ -136,14 +136,16 @@ def joined_at_once(root: Node) -> Node:
 def share_closings(root: Node) -> Node:
     """Has what an inner join closes of a key close the attributes, too, that equal this key within an input.
 
-    A select of what is equal anyway moves it. Else it would depend on which of them the query compares.
+    A select of what is equal anyway moves it. Else it would depend on which of them the query compares. Keys on which
+    the join promises nothing need none.
     """
 
     def shared(node: Node, inputs: tuple[Node, ...]) -> Node:
         new = rebuilt(node, inputs)
         if not isinstance(new.operator, Combines) or new.operator.equal is None:
             return new
-        keys = {name for pair in new.operator.equal for _, name in pair}
+        promised = {name.lower() for scheme in new.schemes for name in scheme.attributes}
+        keys = {name for pair in new.operator.equal for _, name in pair if name.lower() in promised}
         tests = []
         for below in inputs:
             for group in equal_groups(((0, a), (0, b)) for a, b in equal_within(below)):

@@ -503,11 +503,8 @@ def _is_value(tree: exp.Expr) -> bool:
 
 
 def _column_name(tree: exp.Expr) -> str:
-    """The name of a column, or of a field in one; empty for any other expression."""
-    root = tree
-    while isinstance(root, exp.Dot):
-        root = root.this
-    return tree.name if isinstance(root, exp.Column) else ""
+    """The name of a column, or of a field; empty for any other expression."""
+    return tree.name if isinstance(tree, exp.Column | exp.Dot) else ""
 
 
 def _is_literal(tree: exp.Expr) -> bool:
