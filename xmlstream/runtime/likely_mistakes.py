@@ -70,7 +70,7 @@ class Finding:
 
 
 _SET_BACK = timedelta(seconds=2)
-"""What a clock may be behind before it is said: time servers correct clocks by less."""
+"""How far a clock may be behind without a finding: time servers correct clocks by less."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,9 @@ class SliceLoop:
     def _run(self) -> None:
         last, planned = self._checkpoint.latest, None
         number, at = (0, self._reader.initial()) if last is None else (last.slice + 1, last.end)
+        if last is not None:
+            # What an earlier run has removed is forgotten: its name may be that of another document by now.
+            self._reader.commit(at)
         if not self._pace.follows:
             self._settled = self._notes.waiting()
             self._reader.settle(at)

@@ -20,10 +20,11 @@ from typing import Any
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
-def version_of(call: Any) -> str:
+def function_version(call: Any) -> str:
     """Returns the hash of a function.
 
-    >>> version_of(partial(pow, 2)) == version_of(partial(pow, 2)), version_of(partial(pow, 2)) == version_of(pow)
+    >>> squared = function_version(partial(pow, 2))
+    >>> squared == function_version(partial(pow, 2)), squared == function_version(pow)
     (True, False)
     """
     digest, inner = hashlib.sha256(), call

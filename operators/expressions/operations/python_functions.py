@@ -27,7 +27,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.operations.function_version import version_of
+from xmlstream.operators.expressions.operations.function_version import function_version
 from xmlstream.operators.expressions.operations.part import Part, joined
 from xmlstream.operators.expressions.operations.spark_type import FLOATING, INTEGERS, NotProven, Type, read_type
 from xmlstream.punct_ns.errors import QueryError, in_transport
@@ -78,7 +78,7 @@ class PythonFunction:
     @property
     def version(self) -> str:
         """Its origin and a hash of what decides its results, which is another one when that is."""
-        return f"{self.origin} {version_of(self.call)}"
+        return f"{self.origin} {function_version(self.call)}"
 
     @property
     def directory(self) -> str | None:

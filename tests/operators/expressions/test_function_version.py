@@ -105,7 +105,7 @@ CHANGED = {"RATE, NAMES = 3": "RATE, NAMES = 4", "x + 11": "x + 12", "math.floor
 
 PROGRAM = """
 import importlib.util, json, sys
-from xmlstream.operators.expressions.operations.function_version import version_of
+from xmlstream.operators.expressions.operations.function_version import function_version
 if sys.argv[2] == "source":
     spec = importlib.util.spec_from_file_location("conversions", sys.argv[1])
     module = importlib.util.module_from_spec(spec)
@@ -116,7 +116,7 @@ else:
     space = {"__name__": "conversions"}
     exec(open(sys.argv[1]).read(), space)
     calls = space["CALLS"]
-print(json.dumps({name: [version_of(call), [str(call(x)) for x in range(6)]] for name, call in calls.items()}))
+print(json.dumps({name: [function_version(call), [str(call(x)) for x in range(6)]] for name, call in calls.items()}))
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import xmlstream as xs
 from tests.harness.file_damage import DAMAGES
 from tests.harness.nights import AT_NIGHT
 from xmlstream.punct_ns.errors import StateError
@@ -245,3 +247,18 @@ def test_a_kill_between_a_compaction_and_its_commit_leaves_the_log_before(tmp_pa
             feed.slice(dies=number % 2 == 0)
             feed.slice()
     assert feed.read == list(range(1, 41))
+
+
+def test_a_name_that_the_query_has_freed_is_free_after_a_restart(tmp_path: Path) -> None:
+    """The producer reuses the name of a document that the query has removed itself."""
+    (tmp_path / "in").mkdir()
+    options = {"rowTag": "r", "cleanSource": "delete", "maxFilesPerSlice": "1"}
+    query = xs.read(xs.open_session(engine="duckdb"), tmp_path / "in", "k INT", **options)
+    for run in range(4):
+        names = ("a.xml", "b.xml") if run == 0 else ("a.xml",)
+        for name in names:
+            (tmp_path / "in" / name).write_text(f"<x><r><k>{run}</k></r></x>")
+        done = query.run(tmp_path / "out", tmp_path / "state", keep_open=True)
+        assert done.tuples_out == len(names)
+    texts = [path.read_text() for path in (tmp_path / "out").glob("*.xml")]
+    assert sorted(k for text in texts for k in re.findall("<k>(.)</k>", text)) == ["0", "0", "1", "2", "3"]

@@ -88,7 +88,7 @@ class TablePlace:
 
 
 def _one_place(output: str) -> str:
-    """The name that an output shares with others of the same table, where that can be told without the server."""
+    """The name that an output shares with others of the same table, as far as it is known without the server."""
     place = TablePlace.of(output)
     url = urlsplit(place.url)
     table = place.table if "." in place.table else f"public.{place.table}"
