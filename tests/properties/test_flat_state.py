@@ -24,7 +24,7 @@ from tests.harness.refused_in_process import is_refusal
 from xmlstream.operators.top_n import TopN
 from xmlstream.plan.nodes import topological
 from xmlstream.punct_ns.errors import QueryError
-from xmlstream.punct_ns.pattern import Constant, Pattern, Range
+from xmlstream.punct_ns.pattern import Constant, List, Pattern, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.safety.verdicts import OperatorVerdict, QueryVerdict, judged
@@ -251,11 +251,11 @@ class Endless:
                     given[schema[1].name] = [Range(None, moment(10 * i + 9), high_closed=True)]
                 elif name == "k":
                     # All keys are over with their slice, or, as those of a list, close in ever more parts.
-                    given["k"] = [Constant(domain.normal(key(n))) for n in (seen if "prefix" in scheme else numbers)]
+                    given["k"] = [Constant(domain.normal(key(n))) for n in (seen if "," in scheme else numbers)]
                 elif name == "t":
-                    given["t"] = [Constant(domain.normal(moment(10 * i + j))) for j in range(10)]
+                    given["t"] = [List(tuple(domain.normal(moment(n)) for n in range(-10, 10 * (i + 1))))]
                 else:
-                    given[schema[2].name] = [Constant(n) for n in range(10 * i, 10 * (i + 1))]
+                    given[schema[2].name] = [List(tuple(range(10 * (i + 1))))]
             closed += (Punctuation.of(schema, dict(zip(given, each, strict=True))) for each in product(*given.values()))
         return [*tuples, *closed]
 
