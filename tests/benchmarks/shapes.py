@@ -202,7 +202,8 @@ def _article_values(row: Element) -> Values:
     child = _children(article)
     title, authors = child("ArticleTitle"), child("AuthorList")
     whole = None if title is None else "".join(title.itertext())  # type: ignore[arg-type]
-    names = [] if authors is None else [name for author in authors if (name := _text(author, "LastName")) is not None]
+    # A group among the authors has no last name, and its place.
+    names = [] if authors is None else [_text(author, "LastName") for author in authors]
     return _int(_text(citation, "PMID")), citation.get("Status"), _text(child("Journal"), "Title"), whole, names or None
 
 

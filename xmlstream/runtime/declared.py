@@ -110,7 +110,7 @@ class DeclaredNotes:
         for draft in self._store.path(NOTES).glob(".*.tmp"):
             with suppress(FileNotFoundError):
                 if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
-                    draft.unlink()
+                    self._store.delete(f"{NOTES}/{draft.name}")
 
     def forget(self, declared: Iterable[Declared]) -> None:
         """Removes the notes that a commit has."""

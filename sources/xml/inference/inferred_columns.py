@@ -335,7 +335,7 @@ def outside(row: RowCandidate, prefixes: Mapping[str, str], taken: Collection[st
             children = ((tag, one) for tag, one in element.children.items() if tag != inner)
             beside = {tag: one for tag, one in children if all(each.most == 1 for each in one.below())}
             rest = replace(element, values=ObservedValues(), is_mixed=False, children=beside)
-            leaves = finder.below(contents(rest, row.profile.tag), ())
+            leaves = finder.below(row_contents(rest, row.profile.tag), ())
             found |= {replace(leaf, up=up).path: None for leaf in leaves if (leaf.steps or leaf.attribute)}
             inner = element.tag
     return [path for path in found if path not in taken]

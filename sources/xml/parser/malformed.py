@@ -252,8 +252,8 @@ def _of_time(reason: str) -> str | None:
         name, mark = moment[1], moment[2]
         part, instead, more = (f"{mark}24:00", f"{mark}00:00", " + INTERVAL '1' DAY") if mark else (":60", ":59", "")
         mended = f"CAST(replace({name}, '{part}', '{instead}') AS TIMESTAMP){more}"
-        written = f"IF({name} LIKE '%{part}%', {mended}, CAST({name} AS TIMESTAMP))"
-        return f"declare {name} STRING, and write {written} in the query"
+        computed = f"IF({name} LIKE '%{part}%', {mended}, CAST({name} AS TIMESTAMP))"
+        return f"declare {name} STRING, and write {computed} in the query"
     if given := re.search(r": '\d{4}-\d\d-\d\d[^']*' is not a valid (DATE|timestamp) in the format", reason):
         return f"leave {'dateFormat' if given[1] == 'DATE' else 'timestampFormat'} out, since it is in ISO 8601"
     if (time := _TIME.search(reason)) and (patterns := patterns_of([time[1]])):

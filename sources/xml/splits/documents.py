@@ -256,7 +256,7 @@ class Documents:
             return self.known
         found = self._new()
         named = {**self._listed, **self._read.changed}
-        was_renamed = self._read.rename(named)
+        was_renamed = self._read.follow_renames(named)
         if self._follow(before, byte, print_ or "", named) or was_renamed:
             found = self._new()
         if found and not self._place.is_snapshot:

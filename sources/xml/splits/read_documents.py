@@ -316,7 +316,7 @@ class ReadDocuments:
         """The documents that were read, and whose status was another in the last listing, by their keys."""
         return self._changed
 
-    def rename(self, named: Mapping[str, tuple[Document, DocumentStatus]]) -> bool:
+    def follow_renames(self, named: Mapping[str, tuple[Document, DocumentStatus]]) -> bool:
         """Has documents that were renamed since they were read known by their new names; whether there are any.
 
         A renamed file keeps its inode, its size and the time of the last writing, and what it begins and ends with.
