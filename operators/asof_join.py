@@ -224,7 +224,7 @@ class _OfSlice:
         right: The new right tuples that can be partners.
         free: Parts of the left's punctuations that no waiting left tuple matches.
         decided: The new punctuations on left tuples whose partner is certain.
-        unasked: The new punctuations on right tuples that no left tuple asks for.
+        unasked: The new punctuations on right tuples that no left tuple needs.
     """
 
     left: Tuples | None = None

@@ -132,12 +132,12 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     return Domain(target.type, domain.nullable, low, high)
 
 
-def common_type(one: SqlType, other: SqlType) -> SqlType | None:
+def lossless_common_type(one: SqlType, other: SqlType) -> SqlType | None:
     """The type in which Spark compares two types, if both lose nothing in it; None if they may.
 
     >>> from xmlstream.punct_ns.domain import sql_type
     >>> bigint, decimal = sql_type("BIGINT"), sql_type("DECIMAL(10,2)")
-    >>> type_name(common_type(bigint, decimal)), common_type(bigint, DOUBLE)
+    >>> type_name(lossless_common_type(bigint, decimal)), lossless_common_type(bigint, DOUBLE)
     ('DECIMAL(22,2)', None)
     """
     for type_, wider in ((one, other), (other, one)):

@@ -239,7 +239,7 @@ class MissingPunctuations:
 
 
 def _burden(lacks: Sequence[Missing]) -> tuple[int, int, int, int]:
-    """Cost of a way: first the unbounded sides of its punctuations, since these close values that nobody waits for."""
+    """Cost of a way: first the unbounded sides of its punctuations, since these close what no kept tuple needs."""
     missing = [lack for lack in lacks if lack.missing]
     parts = [p for lack in missing for p in lack.missing]
     return max(map(_unbounded_sides, parts), default=0), len(missing), len(parts), len(lacks)

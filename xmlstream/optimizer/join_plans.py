@@ -50,7 +50,7 @@ from xmlstream.operators.joins.purge_strategy import EAGER, PurgeStrategy
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within, with_column
+from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within, with_computed
 from xmlstream.plan.nodes import Node, Scan, plain, projected, renamed, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
@@ -262,7 +262,7 @@ class _Walk:
         domain = self.inputs[i].schema.attribute(name).domain
         wide = lossless_cast(domain, type_name(type_)) or Domain(type_name(type_), domain.nullable)
         text = render(cast_to(named(name), type_name(type_)))
-        self.inputs[i] = with_column(self.inputs[i], new, wide, text)
+        self.inputs[i] = with_computed(self.inputs[i], new, wide, text)
         return i, new
 
     def select_within(self) -> None:

@@ -47,7 +47,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.expressions.equalities import equated, plain_conjuncts, widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import common_type, never_null, type_name, value_type
+from xmlstream.operators.expressions.type_rules import lossless_common_type, never_null, type_name, value_type
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
@@ -331,12 +331,12 @@ def _computed(node: Node, old: Node, column: Column, uses: Counter[Node]) -> tup
     for i, below in enumerate(node.inputs):
         if used <= {name.lower() for name in below.schema.names} and not throwable(tree, below.schema):
             further = _computed(below, old.inputs[i], column, uses)
-            made, name = further or (with_column(below, name, column.attribute.domain, column.expression), name)
+            made, name = further or (with_computed(below, name, column.attribute.domain, column.expression), name)
             return rebuilt(node, (*node.inputs[:i], made, *node.inputs[i + 1 :])), name
     return None
 
 
-def with_column(node: Node, name: str, domain: Domain, text: str) -> Node:
+def with_computed(node: Node, name: str, domain: Domain, text: str) -> Node:
     """The node with one more attribute, which is computed."""
     same = [Column(attribute, quoted(attribute.name), attribute.name) for attribute in node.schema]
     column = Column.computed(Attribute(name, domain), text, node.schema)
@@ -366,7 +366,7 @@ def _with_keys(node: Node) -> Node:
             if name is None:
                 name = unique("join_key", [name for below in inputs for name in below.schema.names])
                 domain = Domain(type_, nullable=not never_null(side, node.inputs[i].schema))
-                inputs[i] = with_column(inputs[i], name, domain, render(side))
+                inputs[i] = with_computed(inputs[i], name, domain, render(side))
             compared.append(named(name))
         conditions.append(exp.EQ(this=compared[0], expression=compared[1]) if compared else part)
     whole = conjunction(conditions)
@@ -393,7 +393,7 @@ def _comparable(part: exp.Expr, schemas: Sequence[Schema]) -> list[tuple[int, ex
             return []
         found.append((of[0], side, type_))
     (i, _, one), (j, _, other) = found
-    wider = common_type(one, other)
+    wider = lossless_common_type(one, other)
     if i == j or wider is None:
         return []
     name = type_name(wider)
