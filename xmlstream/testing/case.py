@@ -29,7 +29,7 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, XmlStreamError, original_error
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
@@ -371,8 +371,10 @@ class Case:
                 ranges.append(range_)
         try:
             self._execution.process_ranges(number, end, lambda: ranges)
-        except BaseException:
+        except BaseException as error:
             self.restart()
+            if not isinstance(error, XmlStreamError) and (known := original_error(error)) is not None:
+                raise known from None  # in its own words, and not in those of Spark's task
             raise
         self._positions = positions
         self.slices.append(self._result(number))

@@ -314,7 +314,8 @@ def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
         raise FlawError(known or "the document does not begin with an element", at)
     if complete:
         what = "the document type declaration" if rest.startswith(_DOCTYPE_BEGINS) else "the root's start tag"
-        raise FlawError(f"{what} does not end" if rest else "the document has no root element", at)
+        within = f" within {PROLOG_LIMIT >> 20} MiB, which is the limit" if len(text) >= PROLOG_LIMIT else ""
+        raise FlawError(f"{what} does not end{within}" if rest else "the document has no root element", at)
 
 
 def _is_no_start_tag(text: bytes, at: int) -> bool:

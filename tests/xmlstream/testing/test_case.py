@@ -14,6 +14,7 @@ import pytest
 import xmlstream as xs
 import xmlstream.testing as xt
 from tests.documentation.pages import modules_in
+from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -44,6 +45,23 @@ def test_a_restart_goes_on_from_the_files(session: Session) -> None:
         case.restart()
         assert str(case.slice(s="<[1,2], *>")) == "(1, 5) (2, 5) <[1,2], *>"
         assert case.slices[-1].kept == 0
+
+
+def test_an_error_of_a_function_is_in_its_own_words(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends_badly.py").write_text("import math\n\n\ndef root(v):\n    return int(math.sqrt(v))\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = "CREATE FUNCTION root AS 'ends_badly:root' RETURNS INT;"
+    with xt.case(
+        f"{made}{TABLE.format('s', '')} SELECT root(v) AS r FROM s".replace(", )", ")"), session=session
+    ) as case:
+        with pytest.raises(QueryError) as raised:
+            case.slice(s="(1, -1)")
+        what, where = str(raised.value).splitlines()
+        assert what == "the function root raised ValueError for (-1): math domain error"
+        assert where.endswith("ends_badly.py, line 5")
+        assert str(case.slice(s="(1, 9)")) == "(3)"
 
 
 def test_a_query_of_the_builder_needs_no_session(session: Session) -> None:

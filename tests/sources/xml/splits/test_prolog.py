@@ -73,6 +73,11 @@ def test_a_long_document_type_declaration_is_read_in_linear_time() -> None:
         read_prolog(many, complete=True)
 
 
+def test_a_start_tag_that_is_too_long_names_the_limit() -> None:
+    with pytest.raises(FlawError, match="the root's start tag does not end within 1 MiB, which is the limit"):
+        read_prolog(b"<r a='" + b"x" * (1 << 20), complete=False)
+
+
 @pytest.mark.parametrize(
     ("start", "reason"),
     [
