@@ -185,9 +185,9 @@ class Proposal:
             )
         if self.outside:
             shown, more = self.outside[:_MOST_OTHERS], ", …" if len(self.outside) > _MOST_OTHERS else ""
-            unit = "" if all(path.rpartition("../")[2].startswith("@") for path in shown) else ", with unitTag"
+            unit = "" if all(path.rpartition("../")[2].startswith("@") for path in shown) else " with unitTag"
             lines += _comment(
-                f"Around the rows, in no column: {', '.join(shown)}{more}; as path.NAME '{shown[0]}'{unit}."
+                f"Around the rows, in no column: {', '.join(shown)}{more}; path.NAME '{shown[0]}'{unit} makes a column."
             )
         name = re.sub(rf"[{NO_NAME_LETTER}\-.]", "_", local_tag(self.options["rowTag"]).rpartition(":")[2])
         lines.append(f"CREATE TABLE {_in_sql(name)} (")

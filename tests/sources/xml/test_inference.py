@@ -456,7 +456,10 @@ def test_what_is_around_the_rows_and_in_no_column_is_named(path: Path) -> None:
     found = proposal(str(path))
     assert found.outside == ("../@day", "../from/city", "../end")
     said = " ".join(line.removeprefix("-- ") for line in found.create_table().splitlines() if line.startswith("--"))
-    assert "Around the rows, in no column: ../@day, ../from/city, ../end; as path.NAME '../@day', with unitTag." in said
+    assert (
+        "Around the rows, in no column: ../@day, ../from/city, ../end; path.NAME '../@day' with unitTag makes a column."
+        in said
+    )
     declared = f"CREATE TABLE o (id INT, day DATE, city STRING) USING punctuated_xml OPTIONS (path '{path}',"
     declared += " rowTag 'order', path.id '@id', path.day '../@day', path.city '../from/city', unitTag 'orders');"
     (row, *_) = read_by(declared, "o")
