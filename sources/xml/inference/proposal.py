@@ -436,8 +436,8 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     left_out = (*(leaf.path for leaf in all_[MOST_COLUMNS:]), *passed_over(row), *unseen, *deep)
     chosen = tuple(replace(one, is_required=one.is_whole(row.profile.count), remark=one.noticed) for one in chosen)
     around = () if isinstance(sample, SchemaProfile) else outside(row, prefixes, {leaf.path for leaf in all_})
-    given_ = options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ()
-    return Proposal(*given_, outside=tuple(around))
+    whole = sample.is_whole
+    return Proposal(options, schema, chosen, row.profile.count, whole, (), left_out, (), outside=tuple(around))
 
 
 def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:
