@@ -122,7 +122,8 @@ print(json.dumps({name: [function_version(call), [str(call(x)) for x in range(6)
 
 def versions(path: Path, seed: int, how: str, text: str = FUNCTIONS) -> dict[str, tuple[str, list[str]]]:
     path.write_text(textwrap.dedent(text))
-    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    # Without byte code: Python takes that of a text of the same length, written in the same second.
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", PROGRAM, str(path), how]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return {name: (version, results) for name, (version, results) in json.loads(done.stdout).items()}
