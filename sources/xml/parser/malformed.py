@@ -152,7 +152,7 @@ _FLAWS = {
     " off here, write it whole; XML writes a < of the text as &lt;",
     "Specification mandates value for attribute|ParsePI": "if the document is cut off here, write it whole; attributes"
     " have values, as in id='1'",
-    "Invalid character": "remove what is no character of XML; option encoding 'UTF-16LE' reads UTF-16 without a mark",
+    "Invalid character": "XML has no such character: remove it; option encoding 'UTF-16LE' reads UTF-16 without a mark",
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
     "XML declaration allowed": "remove what stands before <?xml; if that is another document, write each into a file"
     " of its own",
