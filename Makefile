@@ -14,8 +14,8 @@ DEMO_RUN = $(XMLSTREAM) run $(DEMO)/$(1).sql -D SENSORS=$(DEMO)/$(2) --engine $(
     -o '$(DEMO)/$(4)' --metrics '$(DEMO)/$(4).jsonl'
 # Queries of data/, kills, sinks and the cluster. Older versions of PySpark leave sockets open.
 OLDEST := -W ignore::pytest.PytestUnraisableExceptionWarning $(addprefix tests/xmlstream/, \
-    builder/test_query.py cli/test_cluster.py queries/test_warehouse.py runtime/test_slice_loop.py runtime/test_restart.py \
-    sink/test_round_trip.py sql/spark sql/test_translation.py) tests/sources/xml/spark
+    builder/test_query.py cli/test_cluster.py queries/test_warehouse.py runtime/loop/test_slice_loop.py \
+    runtime/checkpoint/test_restart.py sink/test_round_trip.py sql/spark sql/test_translation.py) tests/sources/xml/spark
 # Containers often say that Python keeps no byte code: then each worker would compile every test and module anew.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -18,8 +18,8 @@ from xmlstream.dataclasses import dataclass, fields, replace
 CHECKPOINT_FORMAT = 4
 """The format of all that a checkpoint has: it changes with what is recorded, but for fields that may be absent.
 
-Who raises it adds a migration (`xmlstream.runtime.migrations`), changes the manual's page of it, and keeps a checkpoint
-of the format before among the data of the tests.
+Who raises it adds a migration (`xmlstream.runtime.checkpoint.migrations`), changes the manual's page of it, and keeps a
+checkpoint of the format before among the data of the tests.
 """
 
 

@@ -4,7 +4,7 @@
 
 Whatever was damaged, the next run either gives the right answer or stops with one sentence that says what to do. It
 takes some minutes on two cores for each of `RUNS`, all of them or those named.
-`tests/xmlstream/runtime/test_checkpoint.py` does the same in seconds, without Spark.
+`tests/xmlstream/runtime/checkpoint/test_checkpoint.py` does the same in seconds, without Spark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.harness.file_damage import DAMAGES
 from xmlstream.operators.state import closed_set
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime import commit_log
+from xmlstream.runtime.checkpoint import commit_log
 from xmlstream.session.spark_session import open_spark_session
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@
 
 A server of S3's protocol has input, output and checkpoint, behind a proxy that makes faults. What a query writes is
 byte-equal to what it writes into a directory, and in every second round, into a table of Delta, equal row by row. Of
-runs against each other, each stands still once. `tests/xmlstream/runtime/test_on_objects.py` does the same with few.
+runs against each other, each stands still once. `tests/xmlstream/runtime/checkpoint/test_on_objects.py` does the same
+with few.
 """
 
 from __future__ import annotations

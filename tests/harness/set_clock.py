@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from xmlstream.runtime import execution
+from xmlstream.runtime.loop import execution
 
 BEGIN = datetime(2026, 3, 1, 23, 59, 50, tzinfo=UTC)
 

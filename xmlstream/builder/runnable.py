@@ -34,7 +34,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
-from xmlstream.runtime.continued import continuing
+from xmlstream.runtime.change.continued import continuing
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process

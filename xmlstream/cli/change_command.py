@@ -10,7 +10,7 @@ from xmlstream.cli.command_line import argument, flag, name_values, option, quer
 
 if TYPE_CHECKING:
     from xmlstream.operators.storage.store import Folder
-    from xmlstream.runtime.query_change import QueryChange
+    from xmlstream.runtime.change.query_change import QueryChange
     from xmlstream.session.engines import Session
     from xmlstream.sql.script import Script
 
@@ -34,7 +34,7 @@ def change(
     ] = None,
 ) -> None:
     """Show what `run --change` would do: which operators go on with what they keep, and what refuses it."""
-    from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
     from xmlstream.sql import script as scripts
 
     text, title = query_text(query)
@@ -60,9 +60,9 @@ def _change(
     """The change, planned by an engine; without its name by DuckDB, if that computes all of the query."""
     from xmlstream.cli.run import Engines
     from xmlstream.optimizer.rules import optimized
-    from xmlstream.runtime.changed_checkpoint import planned_change
-    from xmlstream.runtime.continued import continuing
-    from xmlstream.runtime.same_query import QueryRecord
+    from xmlstream.runtime.change.changed_checkpoint import planned_change
+    from xmlstream.runtime.change.continued import continuing
+    from xmlstream.runtime.change.same_query import QueryRecord
     from xmlstream.session.engines import engine_of
 
     before = QueryRecord.of(directory)

@@ -38,7 +38,7 @@ def checkpoint(
     """
     from xmlstream.diagnosis.checkpoint_contents import contents_of, damages
     from xmlstream.punct_ns.errors import StateError
-    from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
 
     found: CheckpointContents | None = None
     damaged: Sequence[StateError] = ()

@@ -98,7 +98,7 @@ def monitor(
 ) -> None:
     """Serve the page of a run from its checkpoint, until interrupted; without --operate it never writes."""
     from xmlstream.monitor.monitor import Monitor, keep_reading, recorded_view
-    from xmlstream.runtime.remote_checkpoint import readable
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
     from xmlstream.runtime.settings import Settings
 
     if operate is not None and Settings((), checkpoint=checkpoint).is_remote:

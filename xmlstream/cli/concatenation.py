@@ -14,7 +14,7 @@ from xmlstream.punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.continued import final_in, is_final
+from xmlstream.runtime.change.continued import final_in, is_final
 from xmlstream.sink.document_names import require_slice, slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import INEXACT

@@ -160,9 +160,9 @@ def measured_rates(path: str) -> dict[str, float]:
     Raises:
         UsageError: It is neither, or has no slice with tuples.
     """
-    from xmlstream.runtime.commit_log import CommitLog
+    from xmlstream.runtime.checkpoint.commit_log import CommitLog
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
     from xmlstream.runtime.metrics import read_metrics
-    from xmlstream.runtime.remote_checkpoint import readable
 
     with readable(path) as (directory, _):
         records = CommitLog(directory.below("commits")).records()
@@ -189,8 +189,8 @@ def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect, plan_of
     from xmlstream.diagnosis.report import in_words
     from xmlstream.diagnosis.so_far import with_value_so_far
-    from xmlstream.runtime.remote_checkpoint import readable
-    from xmlstream.runtime.same_query import QueryRecord
+    from xmlstream.runtime.change.same_query import QueryRecord
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
 
     with readable(checkpoint) as (directory, _):
         plan_of(directory)

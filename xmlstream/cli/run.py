@@ -28,7 +28,7 @@ from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, StreamScan
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.runtime.continued import continuing
+from xmlstream.runtime.change.continued import continuing
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
@@ -77,7 +77,7 @@ class How:
     Attributes:
         as_written: Whether it is that plan, without the optimizer's rules.
         continues: The output of the earlier query that it continues, if any.
-        incomplete: What cannot be whole then (`xmlstream.runtime.continued`).
+        incomplete: What cannot be whole then (`xmlstream.runtime.change.continued`).
     """
 
     as_written: bool = False

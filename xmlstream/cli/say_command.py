@@ -66,8 +66,8 @@ def _declare(
     from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.operators.storage.locks import is_locked
     from xmlstream.operators.storage.store import folder_at
-    from xmlstream.runtime.commit_log import CommitLog, made_whole
-    from xmlstream.runtime.declared import change_rosters, declare
+    from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
+    from xmlstream.runtime.checkpoint.declared import change_rosters, declare
     from xmlstream.runtime.settings import Settings
     from xmlstream.sources.xml.options.formats import seconds
 
@@ -94,7 +94,7 @@ def _declare(
 
 def _wait(checkpoint: str, keys: list[str], patience: float) -> None:
     """Waits until no note is left: a run removes it behind its commit."""
-    from xmlstream.runtime.declared import DeclaredNotes
+    from xmlstream.runtime.checkpoint.declared import DeclaredNotes
 
     notes, until = DeclaredNotes(checkpoint), time.monotonic() + patience
     while any(note.key in keys for note in notes.waiting()):

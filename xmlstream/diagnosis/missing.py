@@ -31,7 +31,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.runtime.commit_log import Commit
+from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 if TYPE_CHECKING:

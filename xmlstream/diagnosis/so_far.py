@@ -38,12 +38,12 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
-from xmlstream.runtime.driving import is_apart
+from xmlstream.runtime.change.same_query import QueryRecord
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+from xmlstream.runtime.loop.driving import is_apart
+from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.metrics import in_units
-from xmlstream.runtime.plan_state import PlanState
-from xmlstream.runtime.remote_checkpoint import readable
-from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.session.engines import engine_of, is_in_process, open_session
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sink.result_tables import no_rows, objects_text, values_alone

@@ -41,8 +41,8 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
-from xmlstream.runtime.commit_log import Commit
-from xmlstream.runtime.in_step import SourceAttribute, axes
+from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.loop.in_step import SourceAttribute, axes
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4

@@ -30,10 +30,10 @@ from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
-from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
-from xmlstream.runtime.declared import Declared, DeclaredNotes, declare
+from xmlstream.runtime.change.same_query import QueryRecord
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.metrics import SliceReport, Totals
-from xmlstream.runtime.same_query import QueryRecord
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.remedies import Remedy, remedies
@@ -412,7 +412,7 @@ class RunView:
         """Declares a punctuation in the place of a source; returns what was noted.
 
         Raises:
-            UsageError, StateError: It cannot be declared (`xmlstream.runtime.declared.declare`).
+            UsageError, StateError: It cannot be declared (`xmlstream.runtime.checkpoint.declared.declare`).
         """
         if self._run is None:
             raise UsageError("the run has not begun", hint="declare it once the page shows the plan")

@@ -29,7 +29,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.plan.nodes import Scan, names
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.commit_log import Commit
+from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.watching import Watched, Watcher
 from xmlstream.sources.xml.options.formats import seconds
 

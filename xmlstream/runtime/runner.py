@@ -19,22 +19,22 @@ from xmlstream.operators.storage.store import Folder, sealed, store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results, topological
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
-from xmlstream.runtime.checkpoint import DOCUMENTS, ENDED, Checkpoint, Mirror
-from xmlstream.runtime.commit_log import Commit
-from xmlstream.runtime.continued import leaving_out, note
-from xmlstream.runtime.driving import driver, is_apart, require_reached
-from xmlstream.runtime.execution import Execution, QueryStopped
-from xmlstream.runtime.feeds import Feeds, StreamedFrame, spooled, streamed_frames
+from xmlstream.runtime.change.continued import leaving_out, note
+from xmlstream.runtime.change.same_query import OWN, OtherQuery, SameQuery
+from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, ENDED, Checkpoint, Mirror
+from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.recovery import Recovered, recover
+from xmlstream.runtime.checkpoint.remote_checkpoint import mirror_at
 from xmlstream.runtime.likely_mistakes import SET_ASIDE, Finding
+from xmlstream.runtime.loop.driving import driver, is_apart, require_reached
+from xmlstream.runtime.loop.execution import Execution, QueryStopped
+from xmlstream.runtime.loop.feeds import Feeds, StreamedFrame, spooled, streamed_frames
+from xmlstream.runtime.loop.query_clocks import CLOCK, Clocks, clocks_of
+from xmlstream.runtime.loop.slice_loop import STOP_SECONDS, RunningQuery
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_place, require_stream
-from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
-from xmlstream.runtime.recovery import Recovered, recover
-from xmlstream.runtime.remote_checkpoint import mirror_at
-from xmlstream.runtime.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.slice_loop import STOP_SECONDS, RunningQuery
 from xmlstream.runtime.tally import Progress, Summary, Tally
 from xmlstream.runtime.watching import Several, Watched, reporting_failure, what_of
 from xmlstream.session.engines import engine_of
@@ -294,15 +294,15 @@ def _change(session: Session, root: Node, settings: Settings) -> Callable[[Mirro
     """What makes the checkpoint that of the query, or undoes that; None for a run that does neither."""
     if not (settings.change or settings.undo):
         return None
-    from xmlstream.runtime.changed_checkpoint import changed
+    from xmlstream.runtime.change.changed_checkpoint import changed
 
     return partial(changed, root=root, engine=engine_of(session), settings=settings)
 
 
 def _way_on(checkpoint: Folder, root: Node, settings: Settings, zone: str) -> str:
     """How a query may go on with the checkpoint of another one."""
-    from xmlstream.runtime.changed_checkpoint import planned_change
-    from xmlstream.runtime.query_change import CONTINUES
+    from xmlstream.runtime.change.changed_checkpoint import planned_change
+    from xmlstream.runtime.change.query_change import CONTINUES
 
     try:
         change = planned_change(checkpoint, root, settings.targets, zone)

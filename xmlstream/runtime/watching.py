@@ -16,7 +16,7 @@ from xmlstream.punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
-    from xmlstream.runtime.commit_log import Commit
+    from xmlstream.runtime.checkpoint.commit_log import Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,11 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import in_utc
-from xmlstream.runtime.checkpoint import Mirror
-from xmlstream.runtime.commit_log import Commit
+from xmlstream.runtime.checkpoint.checkpoint import Mirror
+from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.recovery import Recovered, recover
 from xmlstream.runtime.metrics import BEFORE
 from xmlstream.runtime.preflight import require_stream
-from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.runner import built
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.result_tables import ResultSlice

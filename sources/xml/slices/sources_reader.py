@@ -1,7 +1,7 @@
 """Reader of all sources of a query, slice by slice: the end of each slice, its tasks, and what a task stages.
 
-The loop of a query drives it (`xmlstream.runtime.slice_loop`), and hands the offset of the last commit back after a
-restart. An offset contains those of the sources by name; each source advances within its own limits, and one without
+The loop of a query drives it (`xmlstream.runtime.loop.slice_loop`), and hands the offset of the last commit back after
+a restart. An offset contains those of the sources by name; each source advances within its own limits, and one without
 new input adds nothing to a slice.
 """
 

@@ -34,7 +34,7 @@ ALLOWED: Mapping[str, str] = {
     "xmlstream/cli/prepare.py": "archives of classes that Java starts from",
     "xmlstream/cli/processor_time.py": "a report between two processes of `prepare`",
     "xmlstream/cli/run.py": "the null device",
-    "xmlstream/runtime/query_inputs.py": "reads files of static tables for their fingerprints",
+    "xmlstream/runtime/loop/query_inputs.py": "reads files of static tables for their fingerprints",
     "xmlstream/secret/trace.py": "writes a figure where the user says",
     "xmlstream/session/": "scratch of Java and of Python workers, sockets, the null device",
     "xmlstream/testing/case.py": "the temporary directory of a user's test",

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import xmlstream as xs
-from tests.xmlstream.runtime.test_changed_checkpoint import HOTTEST, warehouse
+from tests.xmlstream.runtime.change.test_changed_checkpoint import HOTTEST, warehouse
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.session.engines import InProcessSession

@@ -22,7 +22,7 @@ from xmlstream.punct_ns.errors import StateError, UsageError
 from xmlstream.punct_ns.image import Function
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.commit_log import Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from xmlstream.diagnosis.so_far import SoFar, answers_so_far, results_so_far
 from xmlstream.operators.expressions.operations import python_functions
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
-from xmlstream.runtime.commit_log import numbers_in
+from xmlstream.runtime.checkpoint.commit_log import numbers_in
 from xmlstream.runtime.metrics import read_metrics
 
 if TYPE_CHECKING:

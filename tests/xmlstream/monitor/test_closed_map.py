@@ -25,8 +25,8 @@ from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
-from xmlstream.runtime.commit_log import Commit
-from xmlstream.runtime.in_step import axes
+from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.loop.in_step import axes
 from xmlstream.runtime.metrics import Activity
 from xmlstream.sql.script import read
 

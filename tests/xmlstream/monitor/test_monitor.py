@@ -27,7 +27,7 @@ from xmlstream.monitor.run_view import MOST_EVENTS, History
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.commit_log import Commit
+from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql.script import read
 

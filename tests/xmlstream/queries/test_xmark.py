@@ -13,7 +13,7 @@ import xmlstream as xs
 from tests.samples.xmark_documents import XMark
 from xmlstream.plan.nodes import plain
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

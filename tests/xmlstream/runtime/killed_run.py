@@ -15,8 +15,8 @@ from unittest import mock
 
 from xmlstream.cli.commands import main
 from xmlstream.operators.storage import segments
-from xmlstream.runtime import execution
-from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.checkpoint.commit_log import CommitLog
+from xmlstream.runtime.loop import execution
 from xmlstream.sink import directory_sink
 
 POINTS = {

@@ -15,8 +15,8 @@ from xmlstream.operators.storage.store import Folder
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime import alerts
 from xmlstream.runtime.alerts import Alert, Alerts
-from xmlstream.runtime.commit_log import Commit
-from xmlstream.runtime.declared import Declared
+from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.declared import Declared
 from xmlstream.runtime.metrics import BEFORE, Activity, OperatorReport
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql import script

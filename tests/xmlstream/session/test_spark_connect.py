@@ -25,7 +25,7 @@ from xmlstream.operators.frames.zones import PythonZone
 from xmlstream.operators.storage import segments
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.runtime import driving
+from xmlstream.runtime.loop import driving
 from xmlstream.session.engines import spark_engine_of
 
 if TYPE_CHECKING:

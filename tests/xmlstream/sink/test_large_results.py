@@ -16,9 +16,9 @@ import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime import execution
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.recovery import Recovered
+from xmlstream.runtime.checkpoint.commit_log import CommitLog
+from xmlstream.runtime.checkpoint.recovery import Recovered
+from xmlstream.runtime.loop import execution
 from xmlstream.sink import directory_sink
 from xmlstream.sink.directory_sink import DirectorySink
 
@@ -140,7 +140,7 @@ POINTS = {
     "after the documents are published": lambda: _dies(DirectorySink, "publish", 1, after=True),
 }
 OF_ALL_SINKS = ("before the tuples are computed", "after the draft", "after the commit")
-"""By day `tests.xmlstream.runtime.test_restart` has these points."""
+"""By day `tests.xmlstream.runtime.checkpoint.test_restart` has these points."""
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if AT_NIGHT or point not in OF_ALL_SINKS])

@@ -23,7 +23,7 @@ from xmlstream.operators.storage.object_urls import joined, with_options
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime import execution
+from xmlstream.runtime.loop import execution
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.sink import directory_sink
 from xmlstream.sink.target import Target

@@ -21,7 +21,7 @@ from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.source_input import SourceInput
+from xmlstream.runtime.loop.source_input import SourceInput
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions

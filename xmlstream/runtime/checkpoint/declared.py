@@ -1,0 +1,280 @@
+"""Declared punctuations: what somebody states in the place of a silent source, such as a dead sensor.
+
+    declared/001764222310123456-9f3c2a.json    a note, sealed: a source, a punctuation, who declared it, when
+
+A note is made by one rename, by any process, while the query runs or not. The loop of a run lists the notes before it
+looks for input, and a slice takes one in once it reads everything of the source that was there then. So a declared
+punctuation stands behind all that had arrived when it was declared: nothing that is kept or waits to be read breaks
+it, and what comes later is treated as `ungrammatical` says, as behind a punctuation that the source has sent itself.
+
+The record of the slice has the note (`Commit.declared`), and counts as for all else: behind it the note is removed, and
+a start removes notes that a record has. So each counts once, whichever process is killed at whatever moment.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster, members_after
+from xmlstream.operators.storage.records import Record
+from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
+from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.punct_ns.domain import Domain, Value
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
+from xmlstream.punct_ns.pattern import EMPTY
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from xmlstream.runtime.checkpoint.commit_log import Commit
+
+NOTES = "declared"
+"""The folder of a checkpoint with the notes that no slice has taken in yet."""
+
+
+_DRAFT_SECONDS = 60
+"""The age in seconds from which a draft of a note was left by a process that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Record):
+    """A punctuation of a source that somebody has declared.
+
+    Attributes:
+        key: The name of its note.
+        source: The name of the source in the plan.
+        punctuation: The punctuation, in notation; empty for a change of the roster.
+        by: Who has declared it.
+        time: When.
+        added: The senders that are added to the source's rosters, as text.
+        removed: The senders that are taken from them.
+    """
+
+    sparse = ("added", "removed")
+
+    key: str
+    source: str
+    punctuation: str
+    by: str
+    time: datetime
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
+        """The senders that are added, and those that are removed, as values of their attribute's domain."""
+        added, removed = (list(map(domain.read, texts)) for texts in (self.added, self.removed))
+        return added, removed
+
+    def __str__(self) -> str:
+        changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
+        what = self.punctuation or f"roster {' '.join(changes)}"
+        return f"{self.source} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class DeclaredNotes:
+    """The notes of a checkpoint that wait to be taken in by a slice."""
+
+    def __init__(self, checkpoint: LocalPlace) -> None:
+        self._store = folder_at(checkpoint)
+
+    def waiting(self) -> list[Declared]:
+        """The notes, in the order in which they were made.
+
+        Raises:
+            StateError: A note is damaged.
+        """
+        found = []
+        for name in self._store.names(NOTES):
+            with suppress(FileNotFoundError):  # a run has just taken it in
+                content = unsealed(self._store.read(f"{NOTES}/{name}"))
+                if content is None:
+                    raise self._store.damaged(f"{NOTES}/{name}")
+                found.append(Declared.from_json(content))
+        return found
+
+    def add(self, declared: Declared) -> None:
+        """Makes a note, durably."""
+        self._store.replace(f"{NOTES}/{declared.key}", sealed(declared.json()))
+
+    def remove_leavings(self) -> None:
+        """Removes the drafts of notes that processes have left, which were killed as they wrote them."""
+        for draft in self._store.path(NOTES).glob(".*.tmp"):
+            with suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
+                    self._store.delete(f"{NOTES}/{draft.name}")
+
+    def forget(self, declared: Iterable[Declared]) -> None:
+        """Removes the notes that a commit has."""
+        self._store.delete(*(f"{NOTES}/{each.key}" for each in declared))
+
+
+def declare(
+    checkpoint: LocalPlace,
+    root: Node,
+    last: Commit | None,
+    source: str,
+    punctuation: str | None = None,
+    where: str | None = None,
+    by: str | None = None,
+) -> list[Declared]:
+    """Declares that a source sends no more of some tuples, by default of any; returns the notes that were made.
+
+    Args:
+        checkpoint: The directory of the checkpoint.
+        root: The plan that runs.
+        last: The record of its last commit, made whole; None before the first.
+        source: The name of the source.
+        punctuation: The punctuation that matches these tuples, in notation.
+        where: A condition that is true for them, such as `hour <= 20`.
+        by: Who declares it; None for the user of this process.
+
+    Raises:
+        UsageError: There is no such source, or its punctuation cannot be read, or matches nothing.
+        StateError: The query is closed.
+    """
+    store = folder_at(checkpoint)
+    # All are read before one is noted.
+    made = [
+        (name, each)
+        for name, node in _scans(root, source).items()
+        for each in _punctuations(punctuation, where, node.schema, name)
+    ]
+    if last is not None and last.report.closed:
+        raise StateError(
+            f"the query of checkpoint {store.where()} is closed: its input has ended for good",
+            hint="there is nothing left to close",
+        )
+    return _noted(store, [(name, str(each), (), ()) for name, each in made], by)
+
+
+def change_rosters(
+    checkpoint: LocalPlace,
+    root: Node,
+    last: Commit | None,
+    source: str,
+    added: Sequence[str],
+    removed: Sequence[str],
+    by: str | None = None,
+) -> list[Declared]:
+    """Declares which senders are added to the rosters of a source, and which are taken from them; returns the notes.
+
+    They are judged together with the changes that wait to be taken in.
+
+    Raises:
+        UsageError: There is no such source, or it has no roster; a sender is not a value, or not on the roster; or none
+            is left.
+    """
+    store = folder_at(checkpoint)
+    taken_in = set() if last is None else {each.key for each in last.declared}
+    waiting = [each for each in DeclaredNotes(store).waiting() if each.key not in taken_in]
+    changes = []
+    for name in _scans(root, source):
+        if not (found := list(rosters(root, name))):
+            hint = "declare one: punctuate 'roster of sid (S1, S2)'"
+            raise UsageError(f"no rule of {name} has a roster", hint=hint)
+        for called, node, rule in found:
+            domain = node.schema.attribute(rule.member).domain
+            now = rule.members({} if last is None else last.state(called).notes, domain)
+            for each in waiting:
+                if each.source == name:
+                    now = members_after(now, *each.senders(domain)) or now
+            try:
+                more, fewer = (list(map(domain.read, texts)) for texts in (added, removed))
+                replace(rule, roster=(*now, *more)).require(node.schema)
+            except ValueError as error:
+                raise UsageError(f"{error}: {rule.member} is {domain.type}") from None
+            on_it = ", ".join(map(domain.write, now))
+            if strange := [domain.write(member) for member in fewer if member not in now]:
+                raise UsageError(f"{', '.join(strange)} is not on the roster of {rule.member}", hint=f"it has {on_it}")
+            if not members_after(now, more, fewer):
+                raise UsageError(
+                    f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
+                )
+        changes.append((name, "", tuple(added), tuple(removed)))
+    return _noted(store, changes, by)
+
+
+def _noted(
+    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...]]], by: str | None
+) -> list[Declared]:
+    now, who = datetime.now(UTC), by or signature()
+    keys = (f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json" for _ in made)
+    notes = [Declared(key, name, text, who, now, *more) for key, (name, text, *more) in zip(keys, made, strict=True)]
+    for note in notes:
+        DeclaredNotes(store).add(note)
+    return notes
+
+
+def rosters(root: Node, source: str) -> Iterator[tuple[str, Node, ByRoster]]:
+    """The nodes of a plan that punctuate a source by a roster: their names, themselves, and their rules."""
+    called = names(root)
+    for node in topological(root):
+        if isinstance(node.operator, Punctuate) and isinstance(rule := node.operator.rule, ByRoster):
+            below = node
+            while len(below.inputs) == 1:
+                (below,) = below.inputs
+            if called[below] == source:
+                yield called[node], node, rule
+
+
+def signature() -> str:
+    """The user of this process and its machine, as `ann@example`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # the user of a container may have no name
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _scans(root: Node, source: str) -> dict[str, Node]:
+    """The scans of a source by their names in the plan: that of this name, or all of a table of this name."""
+    scans = {name: node for node, name in names(root).items() if isinstance(node.operator, Scan)}
+    if alike := {name: node for name, node in scans.items() if _label(node) == source.lower()}:
+        return alike
+    if alike := {name: node for name, node in scans.items() if name.lower() == source.lower()}:
+        return alike
+    raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}")
+
+
+def _label(scan: Node) -> str:
+    assert isinstance(scan.operator, Scan)
+    return scan.operator.name.lower()
+
+
+def _punctuations(text: str | None, where: str | None, schema: Schema, source: str) -> Sequence[Punctuation]:
+    """The punctuations over a source's schema that match what a text in notation or a condition describes."""
+    hint = f"{source} has the attributes {', '.join(f'{a.name} {a.domain.type}' for a in schema)}"
+    if where is not None:
+        from xmlstream.operators.expressions.predicate_domain import included
+
+        if not (found := included(where, schema)):
+            what = f"no punctuation follows from '{where}'"
+            raise UsageError(what, hint=f"compare attributes with constants, such as hour <= 20; {hint}")
+        return found
+    if text is None:
+        return [Punctuation.all(schema)]
+    try:
+        made = Punctuation.parse(text, schema)
+    except NotationError as error:
+        raise UsageError(error.what, hint=hint) from None
+    if made.lifespan is not None:
+        raise UsageError("a declared punctuation holds for ever", hint=f"leave out '{made.lifespan}'")
+    if EMPTY in made.patterns:
+        raise UsageError(f"{made} matches no tuple of {source}", hint=hint)
+    return [made]
+
+
+def declared_of(declared: Sequence[Declared], source: str, schema: Schema) -> list[Punctuation]:
+    """The declared punctuations of a source."""
+    return [
+        Punctuation.parse(each.punctuation, schema) for each in declared if each.source == source and each.punctuation
+    ]

@@ -1,0 +1,300 @@
+"""The inputs of a running query, streams and static tables: the tuples and punctuations of each in a slice.
+
+A static table is read once, by the first slice, and is closed from then on; if its files are others when a later run
+goes on, one line says that they are not read again. The partitions of a source
+(`partitionedBy`) share punctuations: values that one partition closes, and that belong to it alone, are closed in all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.object_urls import is_object_url
+from xmlstream.operators.storage.segments import COLLECTED
+from xmlstream.operators.storage.store import LocalPlace, Store
+from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
+from xmlstream.punct_ns.lifespan import Bound
+from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.runtime.checkpoint.declared import Declared
+from xmlstream.runtime.loop.source_input import SourceInput
+from xmlstream.session.spark_errors import first_cause
+from xmlstream.sources.local_paths import absolute, split_glob
+from xmlstream.sources.xml.options.leaf_paths import likely_leaf
+from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
+
+if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Engine, Frame
+
+
+_LOG = logging.getLogger("xmlstream.inputs")
+
+
+class StaticInput:
+    """A static input of a running query; closed after its only slice.
+
+    Attributes count the last slice: its `items`, and the `punctuations` among them; items are never `set_aside`.
+    """
+
+    set_aside = 0
+
+    def __init__(self, engine: Engine, static: Static, state: OperatorState) -> None:
+        self.items = self.punctuations = 0
+        self._engine, self._static, self._state = engine, static, state
+        # The first slice reads it; the working directory may have changed by then.
+        self._path = absolute(dict(static.options).get("path", ""))
+        self._closed = state.punctuations("added")
+        if self.closed and state.notes.get(_FILES) not in (None, found := _files(static, self._path)):
+            gone = "; there are none now" if found is None else ""
+            _LOG.warning(
+                "the files %s of the static table %s are not as they were when the query began%s: what it read then"
+                " stays in use; to read them again, begin anew, with another checkpoint and output",
+                self._path,
+                static.name,
+                gone,
+            )
+        if is_object_url(self._path) and not self.closed:
+            engine.require_files(self._path)
+        elif not self.closed and (static.format or "").lower() == "csv":
+            _require_columns(static, self._path)
+        elif not self.closed and (static.format or "").lower() == "xml":
+            _note_rows(static, self._path)
+
+    @staticmethod
+    def state_schema(static: Static) -> StateSchema:
+        """The state of a static table: whether it has been read, and what its files were then."""
+        return StateSchema(sets={"added": static.schema}, notes=[_FILES])
+
+    @property
+    def closed(self) -> bool:
+        """Whether the table has been read."""
+        return self._closed.set.is_all
+
+    def slice(self) -> Slice:
+        """All tuples and a punctuation that closes the table, in the first slice; empty in later ones.
+
+        Raises:
+            InputError: The table cannot be read.
+        """
+        self.items = self.punctuations = 0
+        if self.closed:
+            return Slice(None)
+        # The bound is too large for the driver to collect, since the number of tuples is unknown.
+        try:
+            tuples = self._state.computed(Tuples(self._frame(), COLLECTED + 1))
+        except XmlStreamError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
+            where = dict(self._static.options).get("path")
+            what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
+            hint = error.hint if isinstance(error, XmlStreamError) else None
+            raise InputError(what, where=where, hint=hint) from None
+        if (found := _files(self._static, self._path)) is not None:
+            self._state.notes[_FILES] = found
+        self.items, self.punctuations = tuples.at_most + 1, 1
+        return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
+
+    def _frame(self) -> Frame:
+        static = self._static
+        if static.frame is not None:
+            return self._engine.given(static.frame)
+        assert static.format is not None
+        options = {"mode": "FAILFAST", **dict(static.options)}
+        options.pop("path")
+        return self._engine.files(static.format, static.schema.ddl(), options, self._path)
+
+
+_FILES = "files"
+"""What the files of a static table were when it was read."""
+
+_COMPARED = 16 << 20
+"""The bytes at the beginning of a file that are compared; of the others, only the number."""
+
+
+def _files(static: Static, path: str) -> str | None:
+    """A text that differs if the files at a path are others; None if there are none on this file system."""
+    if static.frame is not None:
+        return None
+    found = []
+    with suppress(OSError):
+        for file in _there(path):
+            with file.open("rb") as opened:
+                checksum = crc32(opened.read(_COMPARED))
+            found.append(f"{file.name}-{file.stat().st_size}-{checksum:x}")
+    return f"{len(found)}-{crc32(' '.join(found).encode()):x}" if found else None
+
+
+def _there(path: str) -> Iterator[Path]:
+    """The files at a path or a glob, in order."""
+    known, parts = split_glob(path.removeprefix("file://"))
+    for place in sorted(known.glob(str(Path(*parts)))) if parts else [known]:
+        yield from (file for file in (sorted(place.rglob("*")) if place.is_dir() else [place]) if file.is_file())
+
+
+def _require_columns(static: Static, path: str) -> None:
+    """Compares the beginnings of files of CSV with their table: encoding, separator, and the order in a header.
+
+    Raises:
+        UsageError: An option is missing, or columns are declared in another order than they have in a file.
+    """
+    options, names = dict(static.options), [name.casefold() for name in static.schema.names]
+    encoding, separator = options.get("encoding", "UTF-8"), options.get("sep", options.get("delimiter", ","))
+    for file in _there(path):
+        if file.name.startswith((".", "_")) or file.suffix in _COMPRESSED:
+            continue
+        with file.open("rb") as opened:
+            beginning = opened.read(_COMPARED)
+        try:
+            line, *_ = codecs.getincrementaldecoder(encoding)().decode(beginning).splitlines() or [""]
+        except LookupError:
+            return
+        except UnicodeDecodeError:
+            what = f"{file} is not in {encoding}"
+            raise UsageError(what, hint="name its encoding: option encoding 'ISO-8859-1'") from None
+        others = [each for each in (",", ";", "\t", "|") if line.count(each) == len(names) - 1 > 0]
+        if separator not in line and others:
+            raise UsageError(f"the first line of {file} has no '{separator}'", hint=f"option sep {others[0]!r}")
+        if options.get("header", "").lower() == "true":
+            header = [name.strip().strip('"').casefold() for name in line.split(separator)]
+            if any(name in names and names.index(name) != at for at, name in enumerate(header)):
+                what = f"{file} has the columns {', '.join(header)}, and {static.name} declares {', '.join(names)}"
+                raise UsageError(what, hint="declare all columns of the file in their order: they are read by position")
+
+
+def _note_rows(static: Static, path: str) -> None:
+    """Warns of files of XML without an element of the rows' tag, as far as they are compared."""
+    tag = {name.lower(): value for name, value in static.options}.get("rowtag", "ROW").rpartition(":")[2]
+    there = set[str]()
+    for file in _there(path):
+        if not file.name.startswith((".", "_")) and file.suffix not in _COMPRESSED:
+            with file.open("rb") as opened:
+                names = re.findall(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)[\s/>]", opened.read(_COMPARED))
+            there |= {name.decode() for name in names}
+    if there and tag.isascii() and tag not in there:
+        meant = f"; rowTag {near} is meant?" if (near := likely_leaf(tag, there)) else ""
+        _LOG.warning("noticed in %s: no element is a %s; there are %s%s", static.name, tag, few(sorted(there)), meant)
+
+
+_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
+
+
+class SourceInputs:
+    """The inputs of a plan, each with its state."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        states: Iterable[tuple[Node, OperatorState]],
+        names: Mapping[Node, str],
+        documents: Store,
+        dead_letters: LocalPlace,
+        declared: Sequence[Declared] = (),
+    ) -> None:
+        """Restore the inputs from their states.
+
+        Args:
+            engine: What computes tuples.
+            states: The nodes of the plan, with their recorded states.
+            names: The names of the nodes.
+            documents: Where tasks find the names of the restricted attributes, in a folder for each source.
+            dead_letters: Directory for items that are set aside.
+            declared: The punctuations that were declared up to now.
+        """
+        self._streams: dict[Node, SourceInput] = {}
+        self._static: dict[Node, StaticInput] = {}
+        self._names = names
+        self._partitions: dict[str, list[Node]] = {}
+        for node, state in states:
+            if isinstance(scan := node.operator, Scan):
+                name = names[node]
+                of_it = documents.below(name), declared
+                self._streams[node] = SourceInput(engine, scan, state, dead_letters, name, *of_it)
+                if scan.options.partition_of:
+                    self._partitions.setdefault(scan.options.partition_of, []).append(node)
+            elif isinstance(node.operator, Static):
+                self._static[node] = StaticInput(engine, node.operator, state)
+        self._all: dict[Node, SourceInput | StaticInput] = {**self._streams, **self._static}
+        self._by_name = {names[node]: source for node, source in self._streams.items()}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._all
+
+    def begin(
+        self, slice_id: int, ranges: Sequence[StagedRange], declared: Sequence[Declared] = ()
+    ) -> dict[Node, Slice]:
+        """The slices of all inputs, or their first parts. Raises the same errors as `SourceInput.slice`."""
+        came = {
+            node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]], declared)
+            for node, source in self._streams.items()
+        }
+        return {**self._with_shared(came), **{node: source.slice() for node, source in self._static.items()}}
+
+    @property
+    def have_more(self) -> bool:
+        """Whether the current slice has another part."""
+        return any(source.has_more for source in self._streams.values())
+
+    def part(self) -> dict[Node, Slice]:
+        """The next parts of the current slice."""
+        came = {node: source.part() for node, source in self._streams.items()}
+        return {**self._with_shared(came), **dict.fromkeys(self._static, Slice(None))}
+
+    @property
+    def closed(self) -> bool:
+        """Whether all inputs are closed."""
+        return all(source.closed for source in self._all.values())
+
+    @property
+    def items(self) -> int:
+        """The number of items in the slice."""
+        return sum(source.items for source in self._all.values())
+
+    @property
+    def set_aside(self) -> int:
+        """The number of items in the slice that were set aside."""
+        return sum(source.set_aside for source in self._all.values())
+
+    def punctuations(self, node: Node) -> int:
+        """The number of punctuations of an input in the slice."""
+        return self._all[node].punctuations
+
+    def found(self) -> dict[str, Findings]:
+        """The findings in the streams in this slice, by name."""
+        return {name: source.findings for name, source in self._by_name.items()}
+
+    def closings(self) -> Callable[[Bound], bool]:
+        """A test of whether a stream has closed all below a bound by now; False for streams that the plan lacks."""
+        known: dict[tuple[str, str], Cut] = {}
+
+        def has_closed(bound: Bound) -> bool:
+            if bound.stream not in self._by_name:
+                return False
+            key = bound.stream, bound.attribute
+            if key not in known:
+                known[key] = self._by_name[bound.stream].closed_below(bound.attribute)
+            return bool(bound.cut <= known[key])
+
+        return has_closed
+
+    def reached(self, name: str, attribute: str) -> Cut | None:
+        """The end of the first values of an attribute that a stream has closed for ever; None if there are none."""
+        return self._by_name[name].reached(attribute)
+
+    def _with_shared(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
+        for those in self._partitions.values():
+            for node in those:
+                others = [self._streams[other] for other in those if other is not node]
+                came[node] = self._streams[node].with_shared(came[node], others)
+        return came

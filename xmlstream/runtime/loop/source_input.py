@@ -1,0 +1,411 @@
+"""Source input: makes a slice from staged ranges, sets bad items aside, and checks every tuple against the grammar.
+
+The task that parsed a range has compared its tuples with its own punctuations, in their order. This module compares a
+range with the punctuations before it: those of earlier slices, and of earlier ranges of this slice. It first tries zone
+maps, the statistics of the range's file; if they do not suffice, it compares the columns. Zone maps are sound but not
+complete: `may_match` errs towards True. The check covers every attribute that a punctuation restricts, even if the
+query does not read its column.
+
+If lifespans end within a slice and their keys come again, the slice has several parts, which are processed one after
+another like slices; a range is then cut into pieces. Items that are set aside go to the dead letters, one file for each
+slice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.storage.durable import sync
+from xmlstream.operators.storage.records import DeadLetter
+from xmlstream.operators.storage.segments import HELD
+from xmlstream.operators.storage.shared_files import opened
+from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
+from xmlstream.plan.nodes import Scan
+from xmlstream.punct_ns.domain import NAN, Cut, Domain
+from xmlstream.punct_ns.errors import UngrammaticalStream, place
+from xmlstream.punct_ns.grammar import MEND
+from xmlstream.punct_ns.lifespan import Lifespan
+from xmlstream.punct_ns.numeric_type import FloatType
+from xmlstream.punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
+from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.runtime.checkpoint.declared import Declared, declared_of
+from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
+from xmlstream.sources.xml.grammar.late_tuples import (
+    LateTuple,
+    closed_string_tuples,
+    file_without,
+    late_items,
+    late_tuples,
+    missing_attributes,
+)
+from xmlstream.sources.xml.grammar.lifespans import (
+    begun_punctuations,
+    closed_below,
+    counted_lifespans,
+    has_closed,
+    have_lifespans,
+    judged_pieces,
+    noticed_bounds,
+    parted_file,
+)
+from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
+from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.malformed import error_of, with_cure
+from xmlstream.sources.xml.slices.micro_batches import StagedRange
+from xmlstream.sources.xml.slices.stage_writer import staged_again
+
+if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Engine, Frame
+
+
+def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[DeadLetter], source: str) -> None:
+    """Writes the dead letters of a source or an operator in a slice, durably; `source` is its name in them."""
+    lines = (letter.line_of(source).encode() + b"\n" for letter in letters)
+    if (first := next(lines, None)) is not None:
+        store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
+        store.write(key, chain([first], lines))
+        sync(store.unsynced(key))
+
+
+def forget_letters(place: Place, committed: int) -> None:
+    """Removes the dead letters of slices after the last committed one."""
+    store = store_at(place)
+    found = [(name, re.search(r"-(\d{9})\.jsonl$", name)) for name in store.names()]
+    store.delete(*(name for name, number in found if number is not None and int(number[1]) > committed))
+
+
+MOST_PUNCTUATIONS = 256
+"""The most punctuations that are compared with zone maps one by one."""
+
+
+def may_match(path: str, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+    """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
+    if len(punctuations) > MOST_PUNCTUATIONS:
+        return True
+    described = sorted({i for p in punctuations for i in p.restricted})
+    footer = pq.read_metadata(opened(path))
+    columns = {footer.schema.column(i).name: i for i in range(footer.num_columns)}
+    for group in range(footer.num_row_groups):
+        zone: dict[int, tuple[Pattern, ...]] = {}
+        for i in described:
+            if (column := columns.get(schema[i].name)) is not None:
+                zone[i] = _zone(footer.row_group(group).column(column).statistics, schema[i].domain)
+        for p in punctuations:
+            if all(_meets(p.patterns[i], zone.get(i, ()), schema[i].domain) for i in p.restricted):
+                return True
+    return False
+
+
+def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
+    return not zone or any(meet(pattern, part, domain) != EMPTY for part in zone)
+
+
+def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
+    """Patterns such that each value of the column matches one of them; empty if nothing is known."""
+    if statistics is None or statistics.null_count is None:
+        return ()
+    parts: list[Pattern] = []
+    if statistics.null_count:
+        parts.append(Constant(None))
+    if statistics.num_values:
+        if not statistics.has_min_max:
+            return ()
+        try:
+            low, high = domain.normal(statistics.min), domain.normal(statistics.max)
+        except ValueError:
+            return ()
+        parts.append(canonical(Range(low, high, True, True), domain))
+    if isinstance(domain.sql, FloatType):
+        parts.append(List((NAN,)))  # statistics do not cover NaN
+        parts = [canonical(part, domain) for part in parts]
+    return tuple(parts)
+
+
+pc: Any = pyarrow.compute
+
+
+def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange]:
+    """The pieces of a range before a position, and from that position on."""
+    assert range_.path is not None
+    first, second = parted_file(range_.path, position)
+    before = 0 if first is None else pq.read_metadata(opened(first)).num_rows
+    punctuations: list[pa.Table | None] = [None, None]
+    if range_.punctuations is not None:
+        behind = pc.greater_equal(range_.punctuations[POSITION], position)
+        punctuations = [range_.punctuations.filter(pc.invert(behind)), range_.punctuations.filter(behind)]
+    bad = [tuple(one for one in range_.bad if (one.position >= position) == late) for late in (False, True)]
+    return (
+        replace(range_, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
+        replace(range_, path=second, tuples=range_.tuples - before, punctuations=punctuations[1], bad=bad[1]),
+    )
+
+
+def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
+    """The range without these ungrammatical tuples, which are added to its bad items."""
+    if not late:
+        return range_
+    assert range_.path is not None
+    path = file_without(range_.path, [one.position for one in late])
+    bad = (*range_.bad, *late_items(late, range_.part))
+    return replace(range_, path=path, tuples=range_.tuples - len(late), bad=bad)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The punctuations of a partition in a slice that close only values of its own, and their number by scheme."""
+
+    punctuations: Sequence[Punctuation] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+class SourceInput:
+    """One source of a running query.
+
+    Attributes describe the last slice: the number of `items`, of `punctuations` among them, and of items that were
+    `set_aside`; the `findings`; and for a partition the punctuations that apply to the other partitions (`shared`).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        scan: Scan,
+        state: OperatorState,
+        dead_letters: LocalPlace,
+        plan_name: str,
+        documents: Place | None = None,
+        declared: Sequence[Declared] = (),
+    ) -> None:
+        """Restore the source from its state.
+
+        Args:
+            engine: What computes tuples.
+            scan: The source.
+            state: The recorded state of the source.
+            dead_letters: Directory for items that are set aside.
+            plan_name: Name of the source in the plan; the files of its dead letters begin with it.
+            documents: Directory in which tasks find the names of the restricted attributes.
+            declared: The punctuations that were declared up to now, of all sources.
+        """
+        self.items = self.punctuations = self.set_aside = 0
+        self.findings = Findings()
+        self.shared = Shared()
+        self._engine, self._options, self._name = engine, scan.options, scan.name
+        self._schema = scan.options.schema
+        self._closed, self._state = state.from_source("added"), state
+        self._pieces: list[StagedRange] = []
+        self._added: list[Punctuation] = []
+        self._declared: Sequence[Declared] = declared
+        self._letters: list[DeadLetter] = []
+        self._of_partitions: Mapping[str, int] = {}
+        self._dead_letters, self._plan_name = dead_letters, plan_name
+        self._restricted = frozenset[str]()
+        self._documents = None if documents is None else store_at(documents)
+        restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
+        self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
+        columns = [a for a in self._schema if a.name in scan.options.columns]
+        self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
+
+    @staticmethod
+    def state_schema(scan: Scan) -> StateSchema:
+        """The state of a source: the tuples that it has closed."""
+        return StateSchema(from_source={"added": scan.options.schema})
+
+    @property
+    def closed(self) -> bool:
+        """Whether the source has closed all tuples."""
+        return self._closed.lasting.is_all
+
+    def slice(self, slice_id: int, ranges: Sequence[StagedRange], declared: Sequence[Declared] = ()) -> Slice:
+        """The slice of these ranges; if a tuple begins the next life of a key, only the part before that tuple.
+
+        Declared punctuations stand behind the ranges.
+
+        Raises:
+            MalformedInput: An item cannot be read and the source's mode is FAILFAST, or a document is not well-formed.
+            UngrammaticalStream: An earlier punctuation matches a tuple, and the source has `ungrammatical 'fail'`.
+        """
+        self.set_aside = 0
+        self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
+        in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
+        self._slice, self._pieces, self._is_judged = slice_id, in_order, False
+        self._added, self._declared = declared_of(declared, self._plan_name, self._schema), [*self._declared, *declared]
+        self._letters.clear()
+        self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
+        unread = [one for r in in_order for one in r.bad if one.kind != "ungrammatical"]
+        self._unread = len(unread)
+        self._noticed = sum((r.findings for r in ranges), Findings(short=frozenset(map(with_cure, unread[:1]))))
+        self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
+        return self.part()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the current slice has another part."""
+        return bool(self._pieces)
+
+    def part(self) -> Slice:
+        """The next part of the current slice; an empty slice if there is none. Raises the same errors as `slice`."""
+        paths: list[str] = []
+        tuples = 0
+        new: list[Punctuation] = []
+        shared: list[Punctuation] = []
+        while self._pieces:
+            piece = self._pieces.pop(0)
+            piece, rest = self._judged(piece if self._is_judged else self._grammatical(piece))
+            self._is_judged = rest is not None
+            self._letters += self._counted(sorted(piece.bad, key=attrgetter("position")))
+            if piece.path is not None:
+                tuples += piece.tuples
+                paths.append(piece.path)
+            if piece.punctuations is not None:
+                begun = begun_punctuations(piece.punctuations, self._begun, self._options)
+                if lifespans := counted_lifespans(piece.punctuations, self._options):
+                    self._noticed += noticed_bounds(lifespans, self._closed.lasting)
+                new += self._closed.absorb(begun)
+                self._note_restricted(also_restricted(piece.punctuations, self._restricted))
+                if keys := self._options.partitioned_by:
+                    own = of_own_values(piece.punctuations, keys)
+                    shared += begun_punctuations(own, self._begun, self._options) if own.num_rows else ()
+            if rest is not None:
+                self._pieces.insert(0, rest)
+                break
+        if not self._pieces:
+            new += self._closed.absorb(self._added)
+            self._note_restricted({self._schema[i].name for p in self._added for i in p.restricted})
+            places = [self._schema.index(key) for key in self._options.partitioned_by]
+            shared += (p for p in self._added if places and all(listed(p.patterns[i]) for i in places))
+            write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
+        aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
+        self.findings = self._noticed + Findings(aside=aside)
+        self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
+        if not paths:
+            return Slice(None, tuple(new))
+        # One scan over all staged files; reading it twice computes nothing twice.
+        return Slice(Tuples(self._read(paths, tuples), tuples, computed=True), tuple(new))
+
+    def closed_below(self, attribute: str) -> Cut:
+        """The cut below which the source has closed all values of an attribute, for ever."""
+        return closed_below(self._closed.lasting, attribute)
+
+    def reached(self, attribute: str) -> Cut | None:
+        """The end of the first values of an attribute that the source has closed for ever; None if there are none."""
+        closed, i = self._closed.lasting, self._schema.index(attribute)
+        if closed.is_all:
+            return self._schema[i].domain.top
+        return (
+            next((high for _, high in closed.singles[i].value_set().intervals()), None) if i in closed.singles else None
+        )
+
+    def with_shared(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
+        """The slice with the punctuations that other partitions share: those that close only values of their own.
+
+        From now on, a tuple of this partition with such a value is ungrammatical.
+        """
+        shared = [p for other in others for p in other.shared.punctuations]
+        if not shared:
+            return slice_
+        self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
+        counts = sum((Findings(said=other.shared.counts) for other in others), Findings())
+        self._noticed, self.findings = self._noticed + counts, self.findings + counts
+        return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
+
+    def _read(self, paths: Sequence[str], tuples: int) -> Frame:
+        return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
+
+    def _counted(self, bad: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
+        """Counts bad items as set aside; yields those that become dead letters, and raises where the source fails."""
+        for one in bad:
+            is_late = one.kind == "ungrammatical"
+            where = place(one.document, one.line, one.column, one.position)
+            if is_late and self._options.ungrammatical == "fail":
+                raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
+            if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
+                raise error_of(one)
+            self.set_aside += 1
+            if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
+                yield one
+
+    @property
+    def _mend(self) -> str:
+        mine = [each for each in self._declared if each.source == self._plan_name]
+        mend = MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
+        if not (keys := self._options.partitioned_by):
+            return mend
+        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {mend}"
+
+    def _grammatical(self, piece: StagedRange) -> StagedRange:
+        """The range without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.
+
+        If punctuations restrict attributes that the range's task did not read, and may match, they are read now.
+        """
+        if piece.path is None:
+            return piece
+        path, closed, on_disk = piece.path, list(self._closed.set), self._closed.on_disk
+        if not may_match(path, closed, self._schema):
+            closed = []
+        there = pq.read_schema(opened(path)).names if on_disk else ()
+        unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
+        if names := unread | missing_attributes(path, closed, self._options):
+            path = staged_again(piece, names)
+        lasting = list(self._closed.lasting) if closed and self._closed.passes else closed
+        late = late_tuples(path, lasting, self._options) if lasting else []
+        if on_disk:
+            others = closed_string_tuples(path, on_disk, self._closed.closes, self._schema)
+            late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
+            late = late[:1] if self._options.ungrammatical == "fail" else late
+        return without(replace(piece, path=path), late)
+
+    def _judged(self, piece: StagedRange) -> tuple[StagedRange, StagedRange | None]:
+        """The piece without tuples that punctuations with lifespans match; and the rest, from a key's next life on."""
+        if piece.path is None or not (self._closed.passes or have_lifespans(piece.punctuations)):
+            return piece, None
+        found = judged_pieces(
+            piece.path,
+            self._closed.passing,
+            piece.punctuations,
+            self._closed.lasting,
+            self._begun,
+            self._is_over,
+            self._options,
+        )
+        rest = None
+        if found.cut is not None:
+            piece, rest = parted(piece, found.cut)
+        return without(piece, found.late), rest
+
+    @property
+    def _now(self) -> datetime:
+        """The recorded time of the slice."""
+        assert self._state.time is not None
+        return self._state.time
+
+    def _begun(self, lifespan: Lifespan) -> Lifespan:
+        """The lifespan of a punctuation that arrives in this slice."""
+        return lifespan.begun(self._now, self._plan_name)
+
+    def _is_over(self, lifespan: Lifespan, closed: PunctuationSet) -> bool:
+        """Whether a lifespan has ended, by the source's own punctuations."""
+        return lifespan.is_over(self._now, lambda bound: bound.stream == self._plan_name and has_closed(closed, bound))
+
+    def _note_restricted(self, names: Collection[str]) -> None:
+        """Has the tasks of later slices read these attributes, since punctuations restrict them."""
+        known = self._restricted.union(names)
+        if known != self._restricted and self._documents is not None:
+            self._documents.replace(RESTRICTED_FILE, [json.dumps(sorted(known)).encode()])
+        self._restricted = known
