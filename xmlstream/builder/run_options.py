@@ -6,7 +6,6 @@ write instead; names are compared without case and underscores.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from ast import literal_eval
@@ -21,7 +20,7 @@ from xmlstream.dataclasses import fields, replace
 from xmlstream.extensions import extension
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, is_endless, topological
-from xmlstream.punct_ns.errors import UnsafeQuery, UsageError
+from xmlstream.punct_ns.errors import UnsafeQuery, UsageError, did_you_mean, in_callers_words
 from xmlstream.runtime.change.continued import continuing
 from xmlstream.runtime.options import CommandOptions, Options
 from xmlstream.runtime.settings import Settings
@@ -66,16 +65,6 @@ class Keyword(NamedTuple):
     type: str
     default: Any
     meaning: str
-
-
-def _in_python(meaning: str) -> str:
-    """What the command's help says of an option, with the words of a call: `run` ends with its input, `start` follows.
-
-    >>> _in_python("With --follow, after --keep-open; also without --follow.")
-    'With `start`, after `keep_open`; also with `run`.'
-    """
-    called = meaning.replace("without --follow", "with `run`").replace("--follow", "`start`")
-    return re.sub(r"--([\w-]+)", lambda option: f"`{option[1].replace('-', '_')}`", called)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -128,7 +117,7 @@ def keywords_in(text: str) -> list[Keyword]:
 
 
 _DEFAULTS = {option.name: option.default for option in fields(CommandOptions)} | {"on_slice": None, "monitor": False}
-_MEANINGS = {option.name: _in_python(option.metadata["meaning"]) for option in fields(CommandOptions)} | {
+_MEANINGS = {option.name: in_callers_words(option.metadata["meaning"]) for option in fields(CommandOptions)} | {
     "on_slice": "Called with the report of each committed slice.",
     "monitor": "Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's\n"
     "        `monitor` is its URL. Needs the extra `monitor`.",
@@ -219,8 +208,8 @@ OF_PACKAGE = _table(
 
 def no_such_name(name: str, what: str, instead: Mapping[str, str], known: Iterable[str]) -> str:
     """The message for a name that there is not: what, and what to write."""
-    near = difflib.get_close_matches(name, [each for each in known if not each.startswith("_")], n=1, cutoff=0.75)
-    hint = instead.get(name.replace("_", "").lower()) or (f"did you mean {near[0]}?" if near else instead[""])
+    public = [each for each in known if not each.startswith("_")]
+    hint = instead.get(name.replace("_", "").lower()) or did_you_mean(name, public, instead[""], 0.75)
     return f"{what} has no {name}; Hint: {hint}"
 
 
@@ -370,9 +359,7 @@ def require_known(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in RunOptions.__annotations__:
             names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            hint = _OF_SPARK.get(name, hint)
+            hint = _OF_SPARK.get(name) or did_you_mean(name, names, f"there are {', '.join(names)}")
             raise UsageError(f"a run has no option {name}", hint=hint)
 
 
