@@ -38,9 +38,9 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.runtime.loop.driving import is_apart
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.metrics import in_units

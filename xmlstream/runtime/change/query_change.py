@@ -24,8 +24,8 @@ from xmlstream.plan.written_plan import brief, described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.change.continued import closed_over
 from xmlstream.runtime.change.plan_comparison import Comparison, keeps, not_final
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
 
 CONTINUES = "with --continues OLD_OUT and a checkpoint of its own it reads the input again"

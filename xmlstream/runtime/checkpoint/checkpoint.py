@@ -1,6 +1,6 @@
 """The checkpoint: the directory in which a query keeps its state, with the log of its commits.
 
-    query.json        the identity of the query, and the places of its results (`xmlstream.runtime.change.same_query`)
+    query.json        the identity of the query, and the places of its results (`xmlstream.runtime.checkpoint.same_query`)
     plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
     commits/          a record for each of the last slices: the commit log
     state/            the kept tuples of the operators (`xmlstream.operators.storage.segments`);
