@@ -33,7 +33,8 @@ from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, fe
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, declare
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
-from xmlstream.runtime.metrics import SliceReport, Totals
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
+from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.remedies import Remedy, remedies

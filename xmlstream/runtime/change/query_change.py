@@ -200,8 +200,7 @@ class QueryChange:
 
     def _rows(self, old: Node) -> int:
         """The rows that an operator of the old query keeps, but those of static tables."""
-        logs = old.state_schema.logs if old.inputs else {}
-        kept = self.last.state(self.old_names[old]).kept
+        kept, logs = self.last.state(self.old_names[old]).kept, old.state_schema.logs
         of_streams = {name for name, log in logs.items() if log.of is None or not _is_static(old.inputs[log.of])}
         return sum(kept[log].rows for log in of_streams if log in kept)
 

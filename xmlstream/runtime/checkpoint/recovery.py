@@ -35,10 +35,10 @@ from xmlstream.runtime.checkpoint.checkpoint import (
     PUBLISHED,
     Checkpoint,
     Mirror,
+    forget_letters,
 )
 from xmlstream.runtime.checkpoint.commit_log import numbers_in
 from xmlstream.runtime.checkpoint.same_query import QUERY, SameQuery
-from xmlstream.runtime.loop.source_input import forget_letters
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import SinkHome

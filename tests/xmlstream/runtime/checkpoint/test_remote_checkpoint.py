@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.runnable import Runnable
     from xmlstream.session.engines import InProcessSession, Session
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 JOIN = QUERY[: QUERY.index("SELECT")] + (
     "SELECT a.hour, count(*) AS n, max(a.currtmp + b.currtmp) AS hottest\n"
