@@ -89,7 +89,7 @@ class Running:
     def begin(self) -> None:
         self.states: dict[str, OperatorState] = {}
         for name, each in self.sources.items():
-            declared = SourceInput.state_schema(Scan(name, each))
+            declared = Scan(name, each).state_schema()
             kept = {log: LogRecord() for log in declared.runs("added").values()}
             record = OperatorRecord(CHECKPOINT_FORMAT, {"added": self.committed[name]}, kept)
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
