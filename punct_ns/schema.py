@@ -126,7 +126,7 @@ class Schema:
         if place is not None:
             return place
         what = f"there is no attribute {name}; there are {', '.join(self.names)}"
-        raise UsageError(what, hint=did_you_mean(name, self.names))
+        raise UsageError(what, hint=did_you_mean(name, self.names) or None)
 
     def attribute(self, name: str) -> Attribute:
         """Returns the attribute of that name; UsageError if there is none.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import PACKAGES, ROOT
+from tests.harness.pages import PACKAGES, ROOT
 from xmlstream.punct_ns.errors import UsageError, in_callers_words, on_command_line
 
 BOTH = {
@@ -39,15 +39,7 @@ def _hints() -> set[str]:
 
 
 NO_ARGUMENT = {
-    "--alert-command",
-    "--prefix",
-    "--format",
-    "--operate",
-    "--profile",
-    "--table",
-    "--add",
-    "--remove",
-    "--into",
+    *("--prefix", "--format", "--operate", "--profile", "--table", "--add", "--remove", "--into", "--alert-command")
 }
 """Options of other programs, and of commands that Python has no function for."""
 

@@ -61,7 +61,7 @@ def _change(
     from xmlstream.builder.run_options import plan_to_run
     from xmlstream.cli.run import Engines
     from xmlstream.runtime.change.changed_checkpoint import planned_change
-    from xmlstream.runtime.change.same_query import QueryRecord
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
     from xmlstream.runtime.settings import Settings
     from xmlstream.session.engines import engine_of
 

@@ -177,7 +177,7 @@ def _served(address: str, operate: str | None, query: str) -> Monitor:
 def _run(script: Script, settings: Settings, environment: Environment, serve: Callable[[], Monitor] | None) -> None:
     from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import run_script
-    from xmlstream.runtime.metrics import counted
+    from xmlstream.punct_ns.errors import counted
     from xmlstream.runtime.watching import reporting_failure
 
     # A file of its own: standard error is redirected while Java starts and ends.

@@ -160,7 +160,7 @@ def _loaded(literal: exp.Expr, text: QueryText) -> Any:
                 sys.path.append(directory)  # for what it imports later
     for part in name.split("."):
         if not hasattr(found, part):
-            raise text.error(f"{module} has no {name}", literal, did_you_mean(part, dir(found)))
+            raise text.error(f"{module} has no {name}", literal, did_you_mean(part, dir(found)) or None)
         found = getattr(found, part)
     return found
 

@@ -40,7 +40,7 @@ from xmlstream.plan.written_plan import brief
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import own, quoted
-from xmlstream.runtime.change.same_query import as_given, canonical_path
+from xmlstream.runtime.checkpoint.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
 Names: TypeAlias = Mapping[str, str]
