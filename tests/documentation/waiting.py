@@ -18,7 +18,7 @@ import xmlstream as xs
 from tests.documentation.pages import ROOT
 from tests.harness.browser import launched
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.runner import Handle
+from xmlstream.runtime.launched import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"
 HEIGHT = 1330
