@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from tests.documentation.pages import ROOT, text
+from tests.harness.pages import ROOT, text
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.runtime.checkpoint.commit_log import PLANNED, Commit
 from xmlstream.runtime.checkpoint.migrations import MIGRATIONS

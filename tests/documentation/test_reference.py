@@ -17,8 +17,8 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from tests.documentation.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
-from tests.documentation.weight import path_of
+from tests.harness.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
+from tests.tools.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES as MERGED
