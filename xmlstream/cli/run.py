@@ -29,8 +29,9 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, StreamScan
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.runtime.change.continued import continuing
+from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_disjoint, require_found
-from xmlstream.runtime.runner import Launched, launch
+from xmlstream.runtime.runner import launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
