@@ -51,7 +51,7 @@ ALIASES = {
 _DECIMAL = re.compile(r"(?i)(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?")
 _NESTED = re.compile(r"(?i)(array|map|struct) ?<\s*(\S.*)>")
 _FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`\s*:?|([^:<'\"]+?)\s*:|(\w+)\s)\s*(.+?)\s*")
-_REMARK = re.compile(r"(?i)\s+(?=not null|comment|collate)")
+_REMARK = re.compile("(?i)not null|comment|collate")
 _OPENING, _CLOSING = "<([{", ">)]}"
 
 
@@ -110,8 +110,10 @@ def _field(text: str) -> Field | NamedType:
     if found is None:
         return NamedType(text.strip())
     name = found[1].replace("``", "`") if found[1] else found[2] or found[3]
-    type_, *rest = _REMARK.split(found[4], maxsplit=1)
-    return Field(name, _inner(type_), not "".join(rest).lower().startswith("not null"), *rest)
+    words = split_outside(found[4], " ")
+    end = next((at for at in range(1, len(words)) if _REMARK.match(" ".join(words[at:]))), len(words))
+    remark = " ".join(words[end:])
+    return Field(name, _inner(" ".join(words[:end])), not remark.lower().startswith("not null"), remark)
 
 
 def split_outside(text: str, separator: str, quotes: str = "`'\"") -> list[str]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from xmlstream.operators.expressions.dialect import expression
@@ -13,6 +14,7 @@ from xmlstream.operators.expressions.operations.spark_type import read_type
 from xmlstream.operators.expressions.type_rules import compared_digits, fit_one_decimal, value_type
 from xmlstream.punct_ns.domain import TYPES, sql_type
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import any_arrow_type
 from xmlstream.punct_ns.sql_type import NUMBERS, TEMPORAL, StructType
 
 HOUSE = Path(__file__).parents[3]
@@ -67,6 +69,9 @@ def test_where_nulls_are_inside_stands_beside_the_name_of_a_type() -> None:
     assert read_type(written.name).same(plain)
     assert read_type(written.name) != plain
     assert isinstance(plain, StructType)
+    inside = sql_type("STRUCT<a: STRUCT<b: INT NOT NULL> NOT NULL>")
+    assert (inside.fields[0].nullable, inside.fields[0].type.fields[0].nullable) == (False, False)
+    assert any_arrow_type(inside) == pa.struct([("a", pa.struct([("b", pa.int32())]))])
     assert sql_type("STRUCT<a:INT COMMENT 'x', b: INT COLLATE c>").fields[0].nullable
 
 
