@@ -44,6 +44,7 @@ PAGES = (
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",
     "data/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -53,6 +54,7 @@ PAGES = (
 BUILT = (
     "operators/in_process/README.md",
     "xmlstream/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
