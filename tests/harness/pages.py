@@ -46,6 +46,7 @@ PAGES = (
     "data/README.md",
     "tests/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )
@@ -56,6 +57,7 @@ BUILT = (
     "xmlstream/README.md",
     "tests/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )

@@ -28,7 +28,7 @@ WORDS = (
 """Words of conversation in place of the field's: a stream does not *tell* or *say*, it declares, promises, closes."""
 
 LIMITS = {
-    "contracts": 16,
+    "contracts": 17,
     "words of conversation": 8,
     "names that stand for two things": 27,
     "branches on the kind of place": 25,

@@ -66,6 +66,7 @@ NAVIGATION = {
     "Reference": ("punct_ns/README.md", "operators/README.md", "operators/in_process/README.md", *REFERENCE),
     "How it is built": (
         "xmlstream/README.md",
+        ".github/FIRST_CHANGE.md",
         ".github/CONTRIBUTING.md",
         "tests/README.md",
         "tests/benchmarks/README.md",

@@ -37,16 +37,15 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, res
 from xmlstream.punct_ns.errors import UngrammaticalStream, original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, rosters
+from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.loop.in_step import InStep
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.loop.query_clocks import Clocks
 from xmlstream.runtime.loop.query_inputs import SourceInputs
-from xmlstream.runtime.loop.source_input import write_letters
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.session.spark_errors import of_data, of_worker
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
@@ -252,7 +251,7 @@ class Execution:
         end: Mapping[str, Any],
         staged: Callable[[], Sequence[StagedRange]],
         declared: Sequence[Declared] = (),
-    ) -> None:
+    ) -> Commit | None:
         """Processes a slice: parse and stage, by `staged`; walk; commit. A slice that is committed is passed over.
 
         Args:
@@ -260,16 +259,23 @@ class Execution:
             end: How far it reads each source.
             staged: Returns its staged ranges.
             declared: The punctuations that were declared for sources, behind what the slice reads.
+
+        Returns:
+            The record of its commit; None if it is passed over.
+
+        Raises:
+            QueryStopped: The query is being stopped, or nobody reads its results any more.
+            XmlStreamError: The input, the query or the checkpoint is not as it should be.
         """
         with self._busy:
             if self._ending:
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
-                return
+                return None
             ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, end, ranges := staged(), started, declared)
+                return self._slice(slice_id, end, ranges := staged(), started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -317,7 +323,7 @@ class Execution:
         ranges: Sequence[StagedRange],
         started: float,
         declared: Sequence[Declared],
-    ) -> None:
+    ) -> Commit:
         # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
         shown, timed = self.clock(), self.measured()
         now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
@@ -392,6 +398,7 @@ class Execution:
         self._time, self._timed, self.noticed, self._last_activity = now, timed, noticed, active
         self._read_last |= {each.source: each.part.ranges[-1].document.where for each in ranges if each.part.ranges}
         self._committed(record)
+        return record
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""

@@ -445,7 +445,7 @@ def test_a_slice_of_several_batches_does_not_keep_later_ones_waiting(
     run = SliceLoop._run
 
     def late(loop: SliceLoop) -> None:
-        (each,) = loop.feeds._frames
+        (each,) = loop.feeds._frames.values()
         while len(each.spool.unread()) < 2:
             time.sleep(0.01)
         run(loop)
