@@ -74,10 +74,10 @@ check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.documentation.weight --check
+	$(BIN)/python -m tests.tools.weight --check
 
 docs: .venv/installed ## build the site of the documentation in out/docs, its links checked (seconds)
-	$(BIN)/python -m tests.documentation.site
+	$(BIN)/python -m tests.tools.site
 
 wheel: .venv/installed ## build what is published in dist; TAG=v1.2.3 must be its version
 	@.ci/wheel build $(TAG)
@@ -103,12 +103,12 @@ damage: setup ## damage each file of a checkpoint in turn, and look at what the 
 	.ci/java $(BIN)/python -m tests.campaigns.damage
 
 house: .venv/installed ## draw the pictures of the documentation anew: the architecture's, from the floors in pyproject.toml
-	$(BIN)/python -m tests.documentation.house
-	$(BIN)/python -m tests.documentation.refused
+	$(BIN)/python -m tests.tools.house
+	$(BIN)/python -m tests.tools.refused
 
 waiting: setup ## draw the pictures of the monitor's page in the README anew (a minute, with a browser)
 	@.ci/setup tested
-	.ci/java $(BIN)/python -m tests.documentation.waiting
+	.ci/java $(BIN)/python -m tests.tools.waiting
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import timedelta
 
     from xmlstream.punct_ns.punctuation import Punctuation
     from xmlstream.punct_ns.sql_type import Value
@@ -234,6 +235,29 @@ def few(texts: Sequence[object], separator: str = ", ") -> str:
     ('a, b', 'a; b; c and 2 more')
     """
     return separator.join(map(str, texts[:3])) + (f" and {len(texts) - 3:,} more" if len(texts) > 3 else "")
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its noun, in the singular or plural.
+
+    >>> counted(1, "tuple"), counted(2000, "tuple")
+    ('1 tuple', '2,000 tuples')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def in_units(span: timedelta) -> str:
+    """A time span in the largest unit of which it has at least two.
+
+    >>> from datetime import timedelta
+    >>> in_units(timedelta(seconds=40)), in_units(timedelta(minutes=90)), in_units(timedelta(days=3))
+    ('40 s', '90 min', '3 days')
+    """
+    seconds = max(0, round(span.total_seconds()))
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def without_secrets(text: str) -> str:

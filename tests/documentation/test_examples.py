@@ -19,8 +19,8 @@ from unittest import mock
 
 import pytest
 
-from tests.documentation import commands
-from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
+from tests.harness.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
+from tests.tools import commands
 from xmlstream.punct_ns.errors import DISTRIBUTION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session import warm_start

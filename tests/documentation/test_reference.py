@@ -17,12 +17,13 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from tests.documentation.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
-from tests.documentation.weight import path_of
+from tests.harness.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
+from tests.tools.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES as MERGED
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
+from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport
+from xmlstream.runtime.metrics import Totals
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
 from xmlstream.sql.spark.functions import AGGREGATES

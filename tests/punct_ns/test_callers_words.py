@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import PACKAGES, ROOT
+from tests.harness.pages import PACKAGES, ROOT
 from xmlstream.punct_ns.errors import UsageError, in_callers_words, on_command_line
 
 BOTH = {

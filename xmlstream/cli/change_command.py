@@ -62,7 +62,7 @@ def _change(
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.change.changed_checkpoint import planned_change
     from xmlstream.runtime.change.continued import continuing
-    from xmlstream.runtime.change.same_query import QueryRecord
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
     from xmlstream.session.engines import engine_of
 
     before = QueryRecord.of(directory)

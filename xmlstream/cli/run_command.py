@@ -319,7 +319,7 @@ def _run(
 ) -> None:
     from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import Environment, How, run_script
-    from xmlstream.runtime.metrics import counted
+    from xmlstream.punct_ns.errors import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.runtime.watching import reporting_failure
 

@@ -30,8 +30,8 @@ from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.runtime.change.same_query import is_begun
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
+from xmlstream.runtime.checkpoint.same_query import is_begun
 
 SHOWN = 3
 """Number of example rows per log."""

@@ -13,7 +13,7 @@ from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
-from xmlstream.runtime.change.same_query import is_begun
+from xmlstream.runtime.checkpoint.same_query import is_begun
 from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sources.local_paths import matches

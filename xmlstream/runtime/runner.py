@@ -20,11 +20,11 @@ from xmlstream.plan.nodes import Node, Scan, Static, documented, names, results,
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError, original_error
 from xmlstream.runtime.change.continued import leaving_out, note
-from xmlstream.runtime.change.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, ENDED, Checkpoint, Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.recovery import Recovered, recover
 from xmlstream.runtime.checkpoint.remote_checkpoint import mirror_at
+from xmlstream.runtime.checkpoint.same_query import OWN, OtherQuery, SameQuery
 from xmlstream.runtime.likely_mistakes import SET_ASIDE, Finding
 from xmlstream.runtime.loop.driving import driver, is_apart, require_reached
 from xmlstream.runtime.loop.execution import Execution, QueryStopped

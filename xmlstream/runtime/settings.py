@@ -12,8 +12,8 @@ from xmlstream.operators.storage.object_urls import is_object_url, require_known
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.change.same_query import is_begun
-from xmlstream.runtime.metrics import SliceReport
+from xmlstream.runtime.checkpoint.same_query import is_begun
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target

@@ -37,7 +37,7 @@ from xmlstream.punct_ns.slices import in_utc
 from xmlstream.runtime.checkpoint.checkpoint import Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.recovery import Recovered, recover
-from xmlstream.runtime.metrics import BEFORE
+from xmlstream.runtime.checkpoint.slice_report import BEFORE
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.runner import built
 from xmlstream.runtime.settings import Settings

@@ -12,7 +12,7 @@ from lxml import etree
 from sqlglot.dialects.spark import Spark
 
 import xmlstream as xs
-from tests.documentation.pages import ROOT, section
+from tests.harness.pages import ROOT, section
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.inference.proposal import Proposal, _in_sql, proposal

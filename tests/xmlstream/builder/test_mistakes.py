@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import xmlstream
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 
 SENSOR = str(ROOT / "data" / "sensor1.xml")
 xs: Any = xmlstream  # what is wrong here is wrong for mypy, too

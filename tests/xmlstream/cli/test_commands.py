@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from tests.documentation.pages import blocks
+from tests.harness.pages import blocks
 from xmlstream.cli.commands import main
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session.spark_session import cores_of

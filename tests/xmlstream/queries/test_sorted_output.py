@@ -20,7 +20,7 @@ from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
-from xmlstream.runtime.metrics import SliceReport
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target

@@ -17,7 +17,7 @@ from xmlstream.runtime import alerts
 from xmlstream.runtime.alerts import Alert, Alerts
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.declared import Declared
-from xmlstream.runtime.metrics import BEFORE, Activity, OperatorReport
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, OperatorReport
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql import script
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 
 PARTS = (
     "tests/operators/test_group_by.py",

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 
 YOUNG = ROOT / ".ci" / "young"
 LOOK_AGAIN = [

@@ -39,7 +39,6 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import QueryChange
-from xmlstream.runtime.change.same_query import QUERY, QueryRecord, SameQuery
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     DOCUMENTS,
@@ -53,7 +52,7 @@ from xmlstream.runtime.checkpoint.checkpoint import (
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.migrations import Formats
 from xmlstream.runtime.checkpoint.recovery import PublishedOutput, count_change, undo_change
-from xmlstream.runtime.loop.plan_state import declared_state
+from xmlstream.runtime.checkpoint.same_query import QUERY, QueryRecord, SameQuery
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import SINKS, Target, require_fresh
@@ -153,7 +152,7 @@ class _Taking:
         """The state of the operator of the old plan in the form of the new one; None if it cannot have that."""
         change = self._change
         name = change.old_names[taken.old]
-        record, declared, before = change.last.state(name), declared_state(node), declared_state(taken.old)
+        record, declared, before = change.last.state(name), node.state_schema, taken.old.state_schema
         called = taken.names
         sets = {}
         for kind in ("sets", "waiting", "from_source"):

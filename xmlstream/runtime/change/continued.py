@@ -36,9 +36,9 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema, leaves
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.runtime.change.same_query import QUERY, QueryRecord
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
+from xmlstream.runtime.checkpoint.same_query import QUERY, QueryRecord
 from xmlstream.sink.closings import reader_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.target import Target

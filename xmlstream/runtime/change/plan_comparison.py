@@ -26,7 +26,7 @@ from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, names, topological
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.runtime.change.same_query import as_given, canonical_path
+from xmlstream.runtime.checkpoint.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
 

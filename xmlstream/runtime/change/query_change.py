@@ -25,8 +25,8 @@ from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.change.continued import closed_over
 from xmlstream.runtime.change.plan_comparison import Comparison, keeps, not_final
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
 
 CONTINUES = "with --continues OLD_OUT and a checkpoint of its own it reads the input again"
@@ -201,8 +201,7 @@ class QueryChange:
 
     def _rows(self, old: Node) -> int:
         """The rows that an operator of the old query keeps, but those of static tables."""
-        logs = old.state_schema.logs if old.inputs else {}
-        kept = self.last.state(self.old_names[old]).kept
+        kept, logs = self.last.state(self.old_names[old]).kept, old.state_schema.logs
         of_streams = {name for name, log in logs.items() if log.of is None or not _is_static(old.inputs[log.of])}
         return sum(kept[log].rows for log in of_streams if log in kept)
 

@@ -37,16 +37,15 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, res
 from xmlstream.punct_ns.errors import UngrammaticalStream, original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.slices import POSITION, quoted
-from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint
+from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, rosters
+from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Noticed
 from xmlstream.runtime.loop.in_step import InStep
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.loop.query_clocks import Clocks
 from xmlstream.runtime.loop.query_inputs import SourceInputs
-from xmlstream.runtime.loop.source_input import write_letters
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.session.spark_errors import of_data, of_worker
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts

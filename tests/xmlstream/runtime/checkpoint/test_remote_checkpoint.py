@@ -23,11 +23,11 @@ from xmlstream.operators.storage import object_requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import StateError, UsageError
-from xmlstream.runtime.change.same_query import SameQuery
 from xmlstream.runtime.checkpoint import remote_checkpoint
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.runtime.checkpoint.remote_checkpoint import RemoteCheckpoint, readable
+from xmlstream.runtime.checkpoint.same_query import SameQuery
 from xmlstream.runtime.loop.execution import Execution
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.staged_sink import StagedSink
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.runnable import Runnable
     from xmlstream.session.engines import InProcessSession, Session
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 JOIN = QUERY[: QUERY.index("SELECT")] + (
     "SELECT a.hour, count(*) AS n, max(a.currtmp + b.currtmp) AS hottest\n"

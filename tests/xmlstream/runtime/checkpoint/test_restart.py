@@ -19,7 +19,7 @@ from xmlstream.sources.generators.sensors import write_sensors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 KILLED = ("before the commit",)
 
 
