@@ -31,14 +31,14 @@ from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
 from xmlstream.operators.taking_over import Names
 from xmlstream.plan.nodes import Node, Results, Scan, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
-from xmlstream.runtime.change.query_change import QueryChange
+from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     DOCUMENTS,
@@ -52,7 +52,7 @@ from xmlstream.runtime.checkpoint.checkpoint import (
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.migrations import Formats
 from xmlstream.runtime.checkpoint.recovery import PublishedOutput, count_change, undo_change
-from xmlstream.runtime.checkpoint.same_query import QUERY, QueryRecord, SameQuery
+from xmlstream.runtime.checkpoint.same_query import OWN, QUERY, QueryRecord, SameQuery
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import SINKS, Target, require_fresh
@@ -414,6 +414,18 @@ def planned_change(
             checkpoint.link(DOCUMENTS, folder_at(Path(copy)))
         new = spread(root, Path(copy) / DOCUMENTS)
         return query_change(checkpoint, QueryRecord.of(checkpoint), same, new, moved=moved)
+
+
+def way_on(checkpoint: Folder, root: Node, targets: Sequence[Target], zone: str) -> str:
+    """How a query may go on with the checkpoint of another one, as a hint; parameters as of `planned_change`."""
+    try:
+        change = planned_change(checkpoint, root, targets, zone)
+    except XmlStreamError:
+        return OWN
+    if change.refusals:
+        return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
+    kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
+    return f"with --change it goes on with {kept}; or {OWN}"
 
 
 def query_change(checkpoint: Folder, before: QueryRecord, same: SameQuery, new: Node, *, moved: bool) -> QueryChange:
