@@ -26,7 +26,6 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.diagnosis.missing import SliceTime
-from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
@@ -305,7 +304,7 @@ def punctuated_sources(root: Node) -> dict[str, str]:
     """For each operator that punctuates a source by a rule, the name of the source; those nearest to it first."""
     name_of, found = names(root), dict[str, str]()
     for node in topological(root):
-        if isinstance(node.operator, Punctuate):
+        if node.inputs and node.operator.declared_in is not None:
             below = name_of[node.inputs[0]]
             found[name_of[node]] = found.get(below, below)
     return found
