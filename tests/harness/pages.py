@@ -45,6 +45,7 @@ PAGES = (
     "xmlstream/monitor/README.md",
     "data/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )
@@ -54,6 +55,7 @@ BUILT = (
     "operators/in_process/README.md",
     "xmlstream/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )
