@@ -18,7 +18,7 @@ import xmlstream as xs
 from tests.harness.browser import launched
 from tests.harness.pages import ROOT
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.runner import Handle
+from xmlstream.runtime.launched import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"
 HEIGHT = 1330

@@ -36,6 +36,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
+from xmlstream.runtime.launched import Handle
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process
@@ -92,7 +93,7 @@ class Insert:
         return run([self], checkpoint, **options)
 
     @takes(COMMON_OPTIONS)
-    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> runner.Handle:
+    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Handle:
         """Starts the query alone, as `xmlstream.start` does; returns a handle with the names of PySpark's."""
         return start([self], checkpoint, **options)
 
@@ -116,9 +117,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
 
 
 @takes(COMMON_OPTIONS)
-def start(
-    inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]
-) -> runner.Handle:
+def start(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     Args:
@@ -229,7 +228,7 @@ class Runnable:
         *,
         sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
-    ) -> runner.Handle:
+    ) -> Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
         Args:

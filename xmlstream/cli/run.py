@@ -28,8 +28,9 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.plan.nodes import StreamScan
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_disjoint, require_found
-from xmlstream.runtime.runner import Launched, launch
+from xmlstream.runtime.runner import launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process

@@ -159,3 +159,8 @@ class Settings(Options):
         if self.work is not None:
             return Path(self.work).absolute()
         return Path(self.checkpoint.removeprefix("file://")).absolute()
+
+    def remove_checkpoint(self, directory: Path) -> None:
+        """Removes the directory that `make_checkpoint` has returned, if it is temporary."""
+        if self.is_temporary:
+            store_at(directory.parent).delete(f"{directory.name}/")

@@ -347,7 +347,7 @@ class Case:
         self._checkpoint, self._dead_letters = recovered.checkpoint, recovered.dead_letters
         self._checkpoint.note_plan(encoded(self.root))
         readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
-        self._execution, _ = built(self._session, self.root, readers, settings, recovered, self._committed)
+        self._execution, _ = built(engine, self.root, readers, settings, recovered, self._committed)
         self._execution.clock = lambda: self._now
 
     def _end(self) -> None:

@@ -251,7 +251,7 @@ class Execution:
         end: Mapping[str, Any],
         staged: Callable[[], Sequence[StagedRange]],
         declared: Sequence[Declared] = (),
-    ) -> None:
+    ) -> Commit | None:
         """Processes a slice: parse and stage, by `staged`; walk; commit. A slice that is committed is passed over.
 
         Args:
@@ -259,16 +259,23 @@ class Execution:
             end: How far it reads each source.
             staged: Returns its staged ranges.
             declared: The punctuations that were declared for sources, behind what the slice reads.
+
+        Returns:
+            The record of its commit; None if it is passed over.
+
+        Raises:
+            QueryStopped: The query is being stopped, or nobody reads its results any more.
+            XmlStreamError: The input, the query or the checkpoint is not as it should be.
         """
         with self._busy:
             if self._ending:
                 raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and slice_id <= self.committed):
-                return
+                return None
             ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                self._slice(slice_id, end, ranges := staged(), started, declared)
+                return self._slice(slice_id, end, ranges := staged(), started, declared)
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -316,7 +323,7 @@ class Execution:
         ranges: Sequence[StagedRange],
         started: float,
         declared: Sequence[Declared],
-    ) -> None:
+    ) -> Commit:
         # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
         shown, timed = self.clock(), self.measured()
         now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
@@ -391,6 +398,7 @@ class Execution:
         self._time, self._timed, self.noticed, self._last_activity = now, timed, noticed, active
         self._read_last |= {each.source: each.part.ranges[-1].document.where for each in ranges if each.part.ranges}
         self._committed(record)
+        return record
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""
@@ -406,11 +414,12 @@ class Execution:
         return dict(self._requested - before)
 
     def _kept_behind(self) -> dict[str, int]:
-        """The number of tuples that the operators above each source keep, by source."""
+        """The number of tuples that the operators above each source keep, by source; none wait for a closed one."""
         behind: Counter[str] = Counter()
         for node, state in self._states.items():
             if state.rows and node not in self._inputs:
-                behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
+                below = (one for one in topological(node) if not one.inputs and not self._inputs.is_closed(one))
+                behind.update({self._names[one]: state.rows for one in below})
         return dict(behind)
 
     def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
