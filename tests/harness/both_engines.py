@@ -204,7 +204,8 @@ class _Comparison:
         if self._by:
             fields: list[Any] = self._grouped(map(F.expr, texts)).schema.fields
             return fields[len(self._keys) :]
-        return self._frame.selectExpr(*texts).schema.fields
+        fields = self._frame.selectExpr(*texts).schema.fields
+        return fields
 
     def _type(self, text: str, typed: Part, spark: Any) -> None:
         of = Domain(spark.dataType.simpleString(), spark.nullable)
