@@ -71,7 +71,7 @@ class Punctuate(Operator):
     keeps_order: ClassVar[bool] = True
     takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
     begins_empty: ClassVar[bool] = True
-    said_in: ClassVar[str] = "sent"
+    declared_in: ClassVar[str] = "sent"
 
     def __post_init__(self) -> None:
         if self.ungrammatical not in get_args(Ungrammatical):

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from xmlstream.operators.punctuate import Punctuate
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import Commit
@@ -98,7 +97,7 @@ def punctuated_sources(root: Node) -> dict[str, str]:
     """For each operator that punctuates a source by a rule, the name of the source; those nearest to it first."""
     name_of, found = names(root), dict[str, str]()
     for node in topological(root):
-        if isinstance(node.operator, Punctuate):
+        if node.inputs and node.operator.declared_in is not None:
             below = name_of[node.inputs[0]]
             found[name_of[node]] = found.get(below, below)
     return found

@@ -119,7 +119,7 @@ class _Taking:
                 found[name] = taken_over
             elif fresh is not None:
                 found[name] = fresh
-            if taken_over is not None and (which := node.operator.said_in) is not None:
+            if taken_over is not None and (which := node.operator.declared_in) is not None:
                 held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
                 self._past[node] = [*held.lasting, *held.passing]
         return found
