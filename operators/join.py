@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
@@ -47,6 +48,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.lifespan import shortest
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project
@@ -73,6 +75,7 @@ class Join(Operator):
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
     purge: PurgeStrategy = field(default=EAGER, compare=False)
     punctuates: bool = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def bounded(self, *inputs: Schema) -> Join:
         """The join with the bounds that follow from its residual condition."""

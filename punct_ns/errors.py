@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import timedelta
 
     from xmlstream.punct_ns.punctuation import Punctuation
@@ -121,6 +121,25 @@ class UnsafeQuery(QueryError):
 
 class UsageError(XmlStreamError):
     """An option or an argument is at fault; the caller can fix it."""
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known name that is most similar to a misspelt one, whatever its case; None if none is similar enough.
+
+    >>> nearest("ROWTAGS", ["path", "rowTag"]), nearest("x", ["path", "rowTag"])
+    ('rowTag', None)
+    """
+    from difflib import get_close_matches  # only a mistake needs it
+
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=least)
+    return by_lower[near[0]] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", least: float = 0.6) -> str:
+    """The hint for a misspelt name: the nearest known one, or else another hint."""
+    near = nearest(name, known, least)
+    return f"did you mean {near}?" if near else otherwise
 
 
 def not_installed(package: str, extra: str) -> UsageError:

@@ -15,7 +15,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import PASSED_LITERAL
 from xmlstream.operators.expressions.operations.casts import cast
 from xmlstream.operators.expressions.operations.part import Part, is_utc, text
-from xmlstream.operators.expressions.operations.spark_type import NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.punct_ns.slices import own
 
 _TEXT = r"'[^'\\\x00]*'(?!')"
@@ -98,4 +98,4 @@ def _cast(value: str, type_: str, zone: str) -> Part | None:
     return None if found.raises else found
 
 
-_STRING, _BIGINT = Type("STRING"), Type("BIGINT")
+_STRING, _BIGINT = map(read_type, ("STRING", "BIGINT"))

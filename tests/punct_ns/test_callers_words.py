@@ -38,7 +38,20 @@ def _hints() -> set[str]:
     return {f"{Path(p).name}: {text}" for p in ours for text in quoted.findall(p.read_text(encoding="utf-8"))}
 
 
-NO_ARGUMENT = {"--prefix", "--format", "--operate", "--profile", "--table", "--add", "--remove", "--into"}
+NO_ARGUMENT = {
+    *(
+        "--prefix",
+        "--format",
+        "--operate",
+        "--profile",
+        "--table",
+        "--add",
+        "--remove",
+        "--into",
+        "--option",
+        "--alert-command",
+    )
+}
 """Options of other programs, and of commands that Python has no function for."""
 
 

@@ -189,6 +189,7 @@ def test_every_stream_has_the_values_that_the_document_has(name: str) -> None:
     assert check_grammar(stream(DATA, name)).violation is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -17,12 +17,13 @@ from html import escape
 
 from xmlstream.drawing.canvas import COLOURS, SHAPES, Area, Canvas, Point, Tone, cut, page, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import Link, PunctuationGraph, Reachability
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters
-from xmlstream.plan.written_plan import brief, described
+from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change

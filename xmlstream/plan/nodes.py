@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
@@ -45,6 +45,7 @@ class Scan(LogicalProperties):
 
     name: str
     options: SourceOptions
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
@@ -109,6 +110,7 @@ class Static(LogicalProperties):
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     frame: DataFrame | None = None
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the table, and its attributes."""

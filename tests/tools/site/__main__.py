@@ -64,7 +64,14 @@ NAVIGATION = {
         "data/auctions/README.md",
     ),
     "Reference": ("punct_ns/README.md", "operators/README.md", "operators/in_process/README.md", *REFERENCE),
-    "How it is built": ("xmlstream/README.md", "tests/benchmarks/README.md", ".github/CONTRIBUTING.md", "CHANGELOG.md"),
+    "How it is built": (
+        "xmlstream/README.md",
+        ".github/FIRST_CHANGE.md",
+        ".github/CONTRIBUTING.md",
+        "tests/README.md",
+        "tests/benchmarks/README.md",
+        "CHANGELOG.md",
+    ),
 }
 """The pages of the site in the order in which its navigation lists them."""
 

@@ -59,7 +59,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     done: list[SliceReport] = []
     checkpoint = tmp_path / "checkpoint"
     started = datetime.now(UTC)
-    run(spark, root, Settings((Target(str(tmp_path / "out")),), str(checkpoint), on_slice=done.append))
+    run(spark, root, Settings((Target(str(tmp_path / "out")),), checkpoint=str(checkpoint), on_slice=done.append))
 
     written = [etree.parse(path).getroot() for path in sorted((tmp_path / "out").glob("slice-*.xml"))]
     rows = [[(row.findtext("hour"), row.findtext("t")) for row in document.findall("row")] for document in written]

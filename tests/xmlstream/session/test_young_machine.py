@@ -13,6 +13,8 @@ import pytest
 
 from tests.harness.pages import ROOT
 
+pytestmark = pytest.mark.rest
+
 YOUNG = ROOT / ".ci" / "young"
 LOOK_AGAIN = [
     "tests/sources/test_object_places.py",

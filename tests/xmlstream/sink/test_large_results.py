@@ -101,6 +101,7 @@ def test_a_large_slice_is_parts_in_order_and_reads_as_one_document(spark: SparkS
         query.run(tmp_path / "out", tmp_path / "checkpoint")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 @pytest.mark.usefixtures("batches_of_four")
 def test_tables_have_parts_too(spark: SparkSession, tmp_path: Path, form: str) -> None:
@@ -143,6 +144,7 @@ OF_ALL_SINKS = ("before the tuples are computed", "after the draft", "after the 
 """By day `tests.xmlstream.runtime.checkpoint.test_restart` has these points."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("point", [point for point in POINTS if AT_NIGHT or point not in OF_ALL_SINKS])
 def test_a_run_that_dies_at_any_point_goes_on_and_counts_each_part_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str

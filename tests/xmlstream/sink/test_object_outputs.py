@@ -134,6 +134,7 @@ def test_objects_are_the_documents_that_a_directory_has(session: Session, tmp_pa
     assert cat(str(tmp_path / "out" / "xml")).count(b"<row>") == 2 * SLICES
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("put", [False, True])
 @pytest.mark.parametrize(
     "part", ["slice-000000001.xml", "slice-000000002.json", "hour=1/_SUCCESS", "s-000000002.jsonl"]

@@ -90,6 +90,7 @@ def _kills() -> list[str]:
     return random.Random(SEED).choices(AT_ANY, k=20) if AT_NIGHT else list(BY_DAY)
 
 
+@pytest.mark.rest
 def test_posted_slices_arrive_once_however_often_the_query_is_killed(modules: Path) -> None:
     with _receiver(modules, 0) as port:
         options = {"url": f"http://{HOST}:{port}/slices"}

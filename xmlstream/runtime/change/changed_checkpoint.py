@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import replace
-from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import advance
-from xmlstream.operators.distinct import Distinct
-from xmlstream.operators.group_by import GroupBy
-from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.select import Select
 from xmlstream.operators.state.ages import AGES
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -33,7 +28,8 @@ from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
-from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.operators.taking_over import Names
+from xmlstream.plan.nodes import Node, Results, Scan, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.punct_ns.pattern import WILDCARD
@@ -41,7 +37,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.runtime.change.plan_comparison import Names, Taken, keeps
+from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
@@ -123,8 +119,7 @@ class _Taking:
                 found[name] = taken_over
             elif fresh is not None:
                 found[name] = fresh
-            if isinstance(node.operator, Scan | Static | Punctuate) and taken_over is not None:
-                which = "sent" if isinstance(node.operator, Punctuate) else "added"
+            if taken_over is not None and (which := node.operator.declared_in) is not None:
                 held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
                 self._past[node] = [*held.lasting, *held.passing]
         return found
@@ -137,8 +132,8 @@ class _Taking:
         if not node.inputs:
             self._past[node] = []
             return None
-        if isinstance(node.operator, Select | Punctuate):
-            # They keep only what they have sent, and what was never sent is to be sent.
+        if node.operator.begins_empty:
+            # What was never sent is to be sent.
             self._past[node] = self._past[node.inputs[0]]
             return None
         store = SegmentStore(self._engine, self._new.below("seed"))
@@ -149,7 +144,7 @@ class _Taking:
         inputs = [Slice(None, tuple(self._past[below])) for below in node.inputs]
         sent = list(advance(node.operator, inputs, state).punctuations)  # type: ignore[arg-type]
         taken = self._change.comparison.taken.get(node)
-        holds_back = taken is not None and keeps(node) and not isinstance(node.operator, GroupBy | Distinct)
+        holds_back = taken is not None and keeps(node) and node.operator.holds_back
         self._past[node] = [] if holds_back else sent
         return state.record(whole=True)
 
@@ -188,7 +183,7 @@ class _Taking:
             closed = project(held, before, old.schema.only(before))
             found += placed([_over(p, node.schema.only(same)) for p in closed], same, node.schema)
         for rule in topological(change.old):
-            if isinstance(rule.operator, Punctuate) and change.source_of(rule) == old and change.must_hand_down(rule):
+            if rule.inputs and change.source_of(rule) == old and change.must_hand_down(rule):
                 entries = change.last.state(change.old_names[rule]).sets.get("added", ())
                 found += (restored(e, node.schema) for e in moved_entries(entries, rule.schema, node.schema, called))
         return found
@@ -320,8 +315,8 @@ def _log(
     now = _columns(rows.columns, node, taken, before.of)
     places = [_place(taken.names.get(name.lower(), name), before.purging) for name in declared.purging.names]
     same = places == list(range(len(before.purging))) and before.purging == declared.purging
-    partial = _partial_form(node, taken.old)
-    if partial is None and same and not conditions and now == {c: c for c in rows.columns if c not in AGES}:
+    form = taken.state.form
+    if form is None and same and not conditions and now == {c: c for c in rows.columns if c not in AGES}:
         _link(kept, *folders)
         return kept
     if before.combine is not None:
@@ -329,8 +324,8 @@ def _log(
     for condition in conditions:
         rows = rows.where(condition)
     rows = rows.select(*(f"{quoted(column)} AS {quoted(name)}" for name, column in now.items()), *parts.ages)
-    if partial is not None:
-        rows, parts.ages = partial.kept_form(rows), ()
+    if form is not None:
+        rows, parts.ages = form(rows), ()
     elif declared.combine is not None:
         rows = declared.combine(rows, parts.ages)
     new_store.begin(0)
@@ -342,16 +337,6 @@ def _log(
     return made.record(unique=(bool(declared.key) and declared.combine is not None) or None)
 
 
-def _partial_form(node: Node, old: Node) -> Aggregation | None:
-    """The aggregation of a group-by that keeps partial aggregates, and kept tuples before; None for any other."""
-    forms = [
-        Aggregation(each.operator.keys, each.operator.aggregates)
-        for each in (node, old)
-        if isinstance(each.operator, GroupBy)
-    ]
-    return forms[0] if forms and forms[0].merges is not None and forms[1].merges is None else None
-
-
 def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -> Mapping[str, str]:
     """The columns that kept rows have now, and those that they had."""
     named = taken.names if of is None else taken.inputs[of]
@@ -359,8 +344,8 @@ def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -
     there = {column.lower(): column for column in columns if column not in AGES}
     before = {name.lower() for schema in taken.old.input_schemas for name in schema.names}
     found = {proper[new]: there[old.lower()] for new, old in named.items() if old.lower() in there}
-    if isinstance(node.operator, GroupBy):
-        return found | {new: old for new, old in taken.renumbered.items() if old in there}
+    if (renamed := taken.state.columns) is not None:
+        return found | {new: old for new, old in renamed.items() if old in there}
     return found | {column: column for name, column in there.items() if name not in before}
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.hand_over import HandOver, first_of
 from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
-from xmlstream.plan.written_plan import brief, described
+from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.change.continued import closed_over
 from xmlstream.runtime.change.plan_comparison import Comparison, keeps, not_final

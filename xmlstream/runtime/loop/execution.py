@@ -369,11 +369,12 @@ class Execution:
         return dict(self._requested - before)
 
     def _kept_behind(self) -> dict[str, int]:
-        """The number of tuples that the operators above each source keep, by source."""
+        """The number of tuples that the operators above each source keep, by source; none wait for a closed one."""
         behind: Counter[str] = Counter()
         for node, state in self._states.items():
             if state.rows and node not in self._inputs:
-                behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
+                below = (one for one in topological(node) if not one.inputs and not self._inputs.is_closed(one))
+                behind.update({self._names[one]: state.rows for one in below})
         return dict(behind)
 
     def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
