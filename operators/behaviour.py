@@ -224,6 +224,11 @@ class LogicalProperties(Protocol):
         """The name of the set of all that it has sent, if it declares that of itself, as a source does; else None."""
         return None
 
+    @property
+    def looked_up(self) -> Sequence[int]:
+        """The inputs in which each tuple of another one is looked up: above a table in it, no earlier tuple matters."""
+        return ()
+
     # Words for verdicts; what is kept is called by its `StateModel`.
 
     def origins(self, name: str, *inputs: Schema) -> Sequence[tuple[int, str]]:
