@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.processor_time import Times
+from xmlstream.cli.adopting import Times
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
@@ -204,7 +204,7 @@ class _Preparation:
         """
         self._step += 1
         report, log = self._scratch / "times.json", self._scratch / "log"
-        command = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report), sys.executable, *arguments]
+        command = [sys.executable, "-m", "xmlstream.cli.adopting", str(report), sys.executable, *arguments]
         environment = {**os.environ, DIRECTORY_VARIABLE: archives}
         with _shown(self._console, f"{self._step} of {self.STEPS}: {what}"), log.open("wb") as output:
             process = subprocess.Popen(  # noqa: S603 - this program itself

@@ -1,4 +1,4 @@
-"""Measures the wall time and processor time of a command: `python -m xmlstream.cli.processor_time FILE COMMAND …`.
+"""Measures the wall time and processor time of a command: `python -m xmlstream.cli.adopting FILE COMMAND …`.
 
 Processor time does not depend on what else the machine does. Java and the workers outlive the Python process that
 started them; on Linux this process adopts them and waits for them, so that their time counts, too. SIGTERM goes on to

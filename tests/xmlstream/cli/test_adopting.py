@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from xmlstream.cli.processor_time import Times
+from xmlstream.cli.adopting import Times
 
 BUSY = "import time\nwhile time.process_time() < 0.5: pass"
 
 
 def times(tmp_path: Path, program: str) -> tuple[int, Times]:
     report = tmp_path / "times.json"
-    command = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report), sys.executable, "-c", program]
+    command = [sys.executable, "-m", "xmlstream.cli.adopting", str(report), sys.executable, "-c", program]
     status = subprocess.run(command, check=False).returncode
     return status, Times(**json.loads(report.read_text()))
 
