@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from grimp import build_graph
+
 from tests.harness.pages import PACKAGES, ROOT, contracts
 
 WORDS = (
@@ -119,6 +121,7 @@ def figures() -> dict[str, float]:
         "blocks above 20": sum(each > 20 for each in complex_),
         "blocks above 25": sum(each > 25 for each in complex_),
         "the worst block": complex_[-1],
+        "circles of files": len(circles()),
         "contracts": len(contracts()),
         "methods of the operator protocol": len(protocol()),
         "words of conversation": sum(m.words for m in found),
@@ -229,6 +232,19 @@ def _forks(node: ast.AST) -> int:
         case ast.BoolOp():
             return len(node.values) - 1
     return isinstance(node, _BRANCHES)
+
+
+def circles() -> set[frozenset[str]]:
+    """The circles of modules that import each other, for types only or not; the face of the package is in none."""
+    graph = build_graph("xmlstream", exclude_type_checking_imports=False)
+    for module in graph.find_modules_directly_imported_by("xmlstream"):
+        graph.remove_import(importer="xmlstream", imported=module)
+    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    while free := [module for module, imported in left.items() if not imported & left.keys()]:
+        left = {module: imported for module, imported in left.items() if module not in free}
+    below = {module: graph.find_upstream_modules(module) for module in left}
+    found = (frozenset({m, *(n for n in below[m] & left.keys() if m in below[n])}) for m in left)
+    return {circle for circle in found if len(circle) > 1}
 
 
 def protocol() -> list[str]:
