@@ -1,4 +1,4 @@
-"""Behaviour of an operator on a punctuated stream, and its logical properties, which plans are asked for.
+"""Behaviour of an operator on a punctuated stream, and its logical properties, for what reads or rewrites plans.
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
 called in turn: step, pass, keep, propagate (Tucker et al. 2003, §4.2). All tuples of the slice are stepped before its
@@ -223,6 +223,11 @@ class LogicalProperties(Protocol):
     def declared_in(self) -> str | None:
         """The name of the set of all that it has sent, if it declares that of itself, as a source does; else None."""
         return None
+
+    @property
+    def looked_up(self) -> Sequence[int]:
+        """The inputs in which each tuple of another one is looked up: above a table in it, no earlier tuple matters."""
+        return ()
 
     # Words for verdicts; what is kept is called by its `StateModel`.
 

@@ -122,6 +122,10 @@ class Join(Operator):
         return replace(self, punctuates=True) if self.kind != "inner" else self
 
     @property
+    def looked_up(self) -> Sequence[int]:
+        return {"inner": (0, 1), "left": (1,)}.get(self.kind, ())
+
+    @property
     def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
         pairs = zip(self.left_on, self.right_on, strict=True)
         return [((0, mine), (1, theirs)) for mine, theirs in pairs] if self.kind == "inner" else None

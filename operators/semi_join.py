@@ -56,6 +56,7 @@ class SemiJoin(Operator):
     residual: str | None = None
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
     takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
+    looked_up: ClassVar[Sequence[int]] = (1,)
 
     def bounded(self, *inputs: Schema) -> SemiJoin:
         """The join with the bounds that follow from its residual condition."""

@@ -42,7 +42,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.loop.in_step import SourceAttribute, axes
-from xmlstream.runtime.progress import Progress, punctuated_sources
+from xmlstream.runtime.progress import SourceProgress, punctuated_sources
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
@@ -134,7 +134,7 @@ class ClosedMap:
         rules: Mapping[str, str] | None = None,
         begun: datetime | None = None,
     ) -> None:
-        self.progress = Progress(sources, rules or {}, begun)
+        self.progress = SourceProgress(sources, rules or {}, begun)
         self._held = {name: ClosedSet(schema) for name, schema in sources.items()}
         self._promised, self._axes, self._rules = promised, axes, rules or {}
         self._lock = threading.Lock()

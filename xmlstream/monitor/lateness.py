@@ -76,10 +76,8 @@ class Lateness:
 
     def _lasting(self, cause: Cause, lacks: Sequence[AxisRow], *, over: bool) -> LastingCause:
         source = self._punctuated.get(cause.source, cause.source)
-        progress = self._closed.progress
-        came = None if cause.since is None else cause.since.time
-        silent = progress.silent(source, datetime.now(UTC), came)
-        is_late = progress.is_late(source, silent, lags=cause.is_last or bool(lacks))
+        came, lags = None if cause.since is None else cause.since.time, cause.is_last or bool(lacks)
+        is_late = self._closed.progress.is_late(source, datetime.now(UTC), came, lags=lags)
         # All senders of a roster may be quiet: it is late if some have gone on, and others have not.
         behind = not over and is_late and (cause.rule is None or bool(cause.senders))
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing

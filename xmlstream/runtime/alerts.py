@@ -29,7 +29,7 @@ from xmlstream.operators.storage.store import folder_at
 from xmlstream.plan.nodes import Scan, names
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.progress import Progress
+from xmlstream.runtime.progress import SourceProgress
 from xmlstream.runtime.watching import Watched, Watcher
 from xmlstream.sources.xml.options.formats import seconds
 
@@ -86,7 +86,7 @@ class Alerts(Watcher):
     ) -> None:
         self._alerts, self._command, self._now = [Alert.parse(text) for text in texts], command, now
         self._record: Commit | None = None
-        self._progress: Progress | None = None
+        self._progress: SourceProgress | None = None
         self._names: dict[str, str] = {}
         self._checkpoint = ""
         self._hold = set[Alert]()
@@ -107,7 +107,7 @@ class Alerts(Watcher):
                 what = f"the alert '{alert.text}' names nothing of the plan"
                 raise UsageError(what, hint=f"there are {', '.join(among)}")
             self._names[alert.name] = found
-        self._progress = Progress.of(run.root, self._now())
+        self._progress = SourceProgress.of(run.root, self._now())
         self._checkpoint = folder_at(run.checkpoint).where()
         self._thread.start()
 

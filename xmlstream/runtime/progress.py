@@ -1,17 +1,17 @@
 """Progress of a run's sources: which of them has sent a punctuation last, and how long each has been silent since.
 
-Whoever speaks of a silent source asks here, so that the page (`behind`) and an alert count from the same moment, and
-leave out the same sources:
+The page (`behind`) and the alerts take both from here, so that they count from the same moment and leave out the same
+sources:
 
-- A source is silent since its last punctuation; without one, since the run has begun. What a rule of `punctuate` says
-  of it counts as its own: the next tuple, or the next moment, closes more. What somebody has declared does not.
+- A source is silent since its last punctuation; without one, since the run has begun. A punctuation of a rule
+  (`punctuate`) counts as its own: the next tuple, or the next moment, closes more. A declared one does not.
 - A source that has closed everything is never silent: it has ended, was left out, or has sent a punctuation of
   wildcards.
 
-How long it may be silent is said by each: an alert has a time of its own, the page has `Progress.is_late`. A finding
-is about one scheme of a source, for which tuples wait, and counts over the slices of all runs, from the last
-punctuation of the scheme or the source's first tuple on (`silent_schemes`). Sources in step (`loop.in_step`) judge no
-silence: whether closed values grow as a source is read does not depend on the time.
+How long it may be silent differs: an alert has a time of its own, the page `is_late`. A finding is about one scheme of
+a source, for which tuples wait, and counts over the slices of all runs, from the last punctuation of the scheme or the
+source's first tuple on (`silent_schemes`). Sources in step (`loop.in_step`) judge no silence: whether closed values
+grow as a source is read does not depend on the time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SILENT_AFTER, SILENT_PAUSES = timedelta(minutes=1), 3
 """Silence of any other source after which it is late: this time, and this multiple of its longest pause."""
 
 
-class Progress:
+class SourceProgress:
     """What the sources of a run have sent last, fed with its commits.
 
     Args:
         sources: The schemas of the sources, by name.
         rules: For each operator that punctuates a source by a rule, the source.
-        begun: When the run began; None for a run in another process, of which that is not known.
+        begun: When the run began; None if that is not known, for a run in another process.
     """
 
     def __init__(self, sources: Mapping[str, Schema], rules: Mapping[str, str], begun: datetime | None = None) -> None:
@@ -45,21 +45,24 @@ class Progress:
         self._rules = {name: {rule for rule, of in rules.items() if of == name} for name in sources}
         self._sent: dict[str, tuple[int, datetime]] = {}
         self._pauses: dict[str, timedelta] = {}
-        self._closed = set[str]()
+        self._closed, self._declared = set[str](), set[str]()
 
     @staticmethod
-    def of(root: Node, begun: datetime | None = None) -> Progress:
+    def of(root: Node, begun: datetime | None = None) -> SourceProgress:
         """The progress of the sources of a plan, before its first commit."""
         sources = {name: node.schema for node, name in names(root).items() if isinstance(node.operator, Scan)}
-        return Progress(sources, punctuated_sources(root), begun)
+        return SourceProgress(sources, punctuated_sources(root), begun)
 
     def add(self, record: Commit) -> None:
         """Adds the record of a commit, also of one from which the run goes on."""
-        said = {one.name for one in record.report.operators if one.punctuations_out}
+        closing = {one.name for one in record.report.operators if one.punctuations_out}
+        # A rule hands on what somebody has declared for its source.
+        declared = {each.source for each in record.declared if each.key not in self._declared}
+        self._declared.update(each.key for each in record.declared)
         for name, rules in self._rules.items():
             activity = record.last_activity.get(name)
             last = activity.last_sent if activity is not None else None
-            if not said.isdisjoint(rules):
+            if name not in declared and not closing.isdisjoint(rules):
                 last = record.slice, record.time
             if last is not None:
                 before = self._sent.get(name, last)
@@ -84,10 +87,10 @@ class Progress:
         since = sent[1] if sent is not None else self._begun or otherwise
         return timedelta() if since is None or source in self._closed else now - since
 
-    def is_late(self, source: str, silent: timedelta, *, lags: bool) -> bool:
-        """Whether a source is late after such a silence; `lags` if the others have closed what it has not."""
+    def is_late(self, source: str, now: datetime, otherwise: datetime | None = None, *, lags: bool) -> bool:
+        """Whether a source has been `silent` for too long; `lags` if the others have closed what it has not."""
         usual = max(SILENT_AFTER, SILENT_PAUSES * self._pauses.get(source, timedelta()))
-        return source not in self._closed and silent >= (LAGS_AFTER if lags else usual)
+        return source not in self._closed and self.silent(source, now, otherwise) >= (LAGS_AFTER if lags else usual)
 
 
 def punctuated_sources(root: Node) -> dict[str, str]:

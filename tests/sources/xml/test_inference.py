@@ -370,7 +370,7 @@ def test_the_encoding_that_the_hint_names_reads_it(path: Path, text: str) -> Non
     with pytest.raises(InputError) as raised:
         proposal(str(path), "row")
     ((name, value),) = re.findall(r"--option (\w+)=(\S+)", str(raised.value.hint))
-    assert tuples(proposal(str(path), "row", {name: value}))[0]["a"] in text
+    assert str(tuples(proposal(str(path), "row", {name: value}))[0]["a"]) in text
 
 
 @pytest.mark.parametrize(

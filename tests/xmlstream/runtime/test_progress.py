@@ -20,10 +20,10 @@ from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.alerts import Alerts
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
-from xmlstream.runtime.checkpoint.declared import declare
+from xmlstream.runtime.checkpoint.declared import Declared, declare
 from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, OperatorReport
 from xmlstream.runtime.loop.execution import Execution
-from xmlstream.runtime.progress import Progress
+from xmlstream.runtime.progress import SourceProgress
 from xmlstream.runtime.runner import start
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.closings import ClosedSoFar
@@ -167,14 +167,17 @@ def test_a_sender_that_has_sent_no_punctuation_is_silent_since_the_run_began(
         assert seconds(one, 13, 22, 23)["finding"] == [23]
 
 
-def test_what_a_rule_says_of_a_source_counts_as_its_own_and_the_last_time_never_goes_back() -> None:
-    progress = Progress({"in4": Schema.parse("hour INT")}, {"punctuate": "in4"}, BEGIN)
+def test_what_a_rule_says_counts_as_sent_what_is_declared_does_not_and_the_last_time_never_goes_back() -> None:
+    progress = SourceProgress({"in4": Schema.parse("hour INT")}, {"punctuate": "in4"}, BEGIN)
 
-    def committed(number: int, sent: int | None, said: int) -> timedelta:
+    def committed(number: int, sent: int | None, said: int, *declared: Declared) -> timedelta:
         activity = Activity() if sent is None else Activity((sent, BEGIN + timedelta(seconds=sent)))
         report = replace(BEFORE, operators=(OperatorReport("punctuate", 1, 1, 0, 0, 0, said, 0),))
         time = BEGIN + timedelta(seconds=number)
-        progress.add(Commit(number, time=time, report=report, last_activity={"in4": activity}))
+        progress.add(Commit(number, time=time, report=report, last_activity={"in4": activity}, declared=declared))
         return progress.silent("in4", BEGIN + timedelta(seconds=10))
 
     assert [committed(*each).seconds for each in ((1, None, 0), (2, 2, 0), (5, 2, 1), (6, 2, 0))] == [10, 8, 5, 5]
+    note = Declared("k", "in4", "<3>", "ann", BEGIN)
+    assert committed(7, 2, 1, note).seconds == 5
+    assert committed(8, 2, 1, note).seconds == 2

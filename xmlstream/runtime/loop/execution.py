@@ -165,7 +165,7 @@ class Execution:
             The record of its commit; None if it is passed over.
 
         Raises:
-            QueryStopped: The query is being stopped, or nobody reads its results any more.
+            QueryStopped: The query is being stopped, or its results have no reader any more.
             XmlStreamError: The input, the query or the checkpoint is not as it should be.
         """
         with self._busy:
