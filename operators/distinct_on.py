@@ -81,10 +81,10 @@ class DistinctOn(Operator):
         if new is None:
             return None
         require_positions(new, "the first tuple of each key")
-        kept, names = state.log("keys"), list(map(quoted, self.keys))
-        place = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {POSITION}) AS {_PLACE}"
+        kept, names = state.log("keys"), self.keys
+        place = f"row_number() OVER (PARTITION BY {', '.join(map(quoted, names))} ORDER BY {POSITION})"
         if (here := first_rows(new.frame, self.keys, POSITION)) is None:
-            first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
+            first = new.some(new.frame.with_column(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE))
         else:
             first = Tuples(new.frame.engine.rows(here, new.frame.struct()), here.num_rows, computed=True)
         first, there = kept.near(first, self.keys)

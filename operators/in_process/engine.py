@@ -318,7 +318,7 @@ class InProcessEngine:
         columns, name = self._columns(observed.input), self._name()
         self._execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
         leaf = _Leaf(fields(columns), lambda: (f"SELECT * FROM {name}", f"table:{name}"), columns=columns)
-        aggregates = Frame(self, (), Table(leaf)).group_by((), observed.aggregates)
+        aggregates = Frame(self, (), Table(leaf)).group_by((), dict(observed.aggregates))
         row = self._execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
         observed.found = dict(row)
         return leaf

@@ -18,6 +18,7 @@ from xmlstream.dataclasses import replace
 from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.frames.expression import Column, Copy
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.select import Select
@@ -40,7 +41,6 @@ from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.change.plan_comparison import Names, Taken, keeps
 from xmlstream.runtime.change.query_change import QueryChange
 from xmlstream.runtime.change.same_query import QUERY, QueryRecord, SameQuery
@@ -329,7 +329,7 @@ def _log(
         rows = before.combine(rows, parts.ages)
     for condition in conditions:
         rows = rows.where(condition)
-    rows = rows.select(*(f"{quoted(column)} AS {quoted(name)}" for name, column in now.items()), *parts.ages)
+    rows = rows.select(*(Column(name, Copy(column)) for name, column in now.items()), *parts.ages)
     if partial is not None:
         rows, parts.ages = partial.kept_form(rows), ()
     elif declared.combine is not None:

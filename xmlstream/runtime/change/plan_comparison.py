@@ -259,7 +259,7 @@ def keeps(node: Node) -> bool:
 
 def not_final(node: Node, below: EarlierStream) -> str | None:
     """What the tuples of a hand-over satisfy, over the base of its input; None if an attribute there is not known."""
-    closed = matching.condition(node.operator.excludes(*node.input_schemas), as_data=False)
+    closed = matching.condition_text(node.operator.excludes(*node.input_schemas))
     return in_terms_of(expression(f"NOT ({closed})"), below.columns)
 
 

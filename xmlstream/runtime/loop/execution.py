@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import advance
+from xmlstream.operators.frames.expression import COUNT
 from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
@@ -36,7 +37,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.punct_ns.errors import UngrammaticalStream, original_error, place
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, rosters
@@ -109,7 +110,7 @@ class ComputedResult:
 def _columns(tuples: Tuples, root: Node) -> Frame:
     frame = tuples.frame
     names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return frame.select(*map(quoted, names))
+    return frame.select(*names)
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class TupleCounts:
             elif tuples.of_each is not None:
                 self._follows[node] = tuples.of_each, node.inputs
             else:
-                frame, self._observed[node] = tuples.frame.observed("count(1) AS tuples")
+                frame, self._observed[node] = tuples.frame.observed({"tuples": COUNT})
                 tuples = replace(tuples, frame=frame, computed=False)
         self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
 
