@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.frames.expression import Order
-from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
@@ -100,7 +99,7 @@ class Punctuate(Operator):
             self._nothing_came(state)
             return None
         require_positions(new, f"punctuate by {self.rule.name}")
-        here = computed_rows(new.frame)
+        here = new.frame.here()
         if here is not None and (known := self.rule.facts_of(here, state)) is not None:
             scratch.found = self.rule.new_punctuations(None, known, state)
             return Tuples(new.frame, here.num_rows) if here.num_rows else None

@@ -12,6 +12,7 @@ The operations are few, and their meaning is literal:
 - `union`: all rows of both, by the places of columns; `union_by_name`: by names, null where a frame lacks the column.
 - `join`: `inner` and `left` give the columns of both sides, `left_semi` and `left_anti` those of the left one.
 - `group_by`: one row for each group, null being a value; without keys exactly one. `distinct`: each row once.
+- `chosen`: some of the rows, in two ways of which the engine takes one.
 - `numbered`: the rows in an order, with increasing numbers.
 - `observed`: the same rows; aggregates over them are known once they are computed.
 
@@ -144,16 +145,21 @@ class Observed:
     found: Any = None
 
 
-Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
-Operation = Table | Union | Join | Unary
-
-
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """The rows of a frame that a test of Arrow's tables finds, for engines that have them as Arrow."""
+class Chosen:
+    """Some rows of the input: the driver chooses them `here`, from rows as Arrow; `otherwise` is a frame of the same.
+
+    With `compared`, it compares whole values, so that no text may be of a type whose blanks do not count.
+    """
 
     input: Frame
-    test: Callable[[pa.Table], Any]
+    here: Callable[[pa.Table], pa.Table | None]
+    otherwise: Callable[[], Frame]
+    compared: bool = False
+
+
+Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
+Operation = Table | Union | Join | Chosen | Unary
 
 
 class ClockChange(NamedTuple):
@@ -228,6 +234,9 @@ class Engine(Protocol):
     def describe(self, query: str, work: str) -> None:
         """Names what is computed from now on, where the engine shows its work: the query, and what it does."""
 
+    def here(self, frame: Frame) -> pa.Table | None:
+        """The rows, if the driver computes them itself from few that it has (`held`); else None."""
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows."""
 
@@ -264,14 +273,13 @@ class Engine(Protocol):
 class Frame:
     """A lazy table: its engine, the names of its columns, and the operation that gives it.
 
-    `made` is for the engine; `filtered` gives the same rows in another way.
+    `made` is for the engine.
     """
 
     engine: Engine = field(repr=False)
     columns: tuple[str, ...]
     operation: Operation = field(repr=False)
     made: list[Any] = field(default_factory=list, repr=False)
-    filtered: Filtered | None = field(default=None, repr=False)
 
     def _of(self, operation: Operation, columns: Sequence[str]) -> Frame:
         return Frame(self.engine, tuple(columns), operation)
@@ -347,6 +355,16 @@ class Frame:
         """The same rows, and what gives the aggregates by name, once the rows were computed."""
         frame = self._of(Observed(self, columns_of(aggregates)), self.columns)
         return frame, partial(self.engine.metrics, frame)
+
+    def chosen(
+        self, here: Callable[[pa.Table], pa.Table | None], otherwise: Callable[[], Frame], *, compared: bool = False
+    ) -> Frame:
+        """Some rows: `here` chooses them from the rows as Arrow, if it can, and `otherwise` is a frame of the same."""
+        return self._of(Chosen(self, here, otherwise, compared), self.columns)
+
+    def here(self) -> pa.Table | None:
+        """The rows, if the driver has what they are computed from and computes them itself; else None."""
+        return self.engine.here(self)
 
     def to_arrow(self) -> pa.Table:
         """Computes the rows."""

@@ -30,6 +30,7 @@ from xmlstream.operators.frames.expression import (
     conditions_of,
 )
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -92,7 +93,7 @@ def fields_of_struct(frame: Frame) -> Sequence[Field] | None:
         case Select(below, columns, whole):
             given = fields_of_struct(below)
             return None if given is None else _selected(columns, given, whole=whole)
-        case Where(below) | Limit(below) | Distinct(below) | Observed(below) | OneTask(below):
+        case Where(below) | Limit(below) | Distinct(below) | Observed(below) | OneTask(below) | Chosen(below):
             return fields_of_struct(below)
     return None
 
@@ -137,11 +138,8 @@ def computed_rows(frame: Frame) -> pa.Table | None:
     return _rows(frame) if _is_here(frame) else None
 
 
-def first_rows(frame: Frame, keys: Sequence[str], order: str) -> pa.Table | None:
-    """Of each combination of values of these columns the first row by another one; None where the engine must look."""
-    table = _rows(frame) if _is_here(frame, compared=True) else None
-    if table is None:
-        return None
+def first_rows(table: pa.Table, keys: Sequence[str], order: str) -> pa.Table | None:
+    """Of each combination of values of these columns the first row by another one; None if Arrow compares otherwise."""
     found = [_place(key, table.column_names) for key in keys]
     places = [place for place in found if place is not None and table.schema.types[place] in _COMPARED]
     if len(places) < len(keys):
@@ -158,8 +156,6 @@ def _is_here(frame: Frame, *, compared: bool = False) -> bool:
 
     If whole rows or keys are `compared`, no text is one of a type whose blanks do not count.
     """
-    if frame.filtered is not None:
-        return _is_here(frame.filtered.input, compared=compared)
     match frame.operation:
         case Table(Leaf(fields, _, read)):
             return read is not None and not any(compared and field.get("metadata") for field in fields or ())
@@ -169,6 +165,8 @@ def _is_here(frame: Frame, *, compared: bool = False) -> bool:
             return _is_here(left, compared=True) and _is_here(right, compared=True)
         case Table() | Group() | Numbered():
             return False
+        case Chosen(below, compared=compares):
+            return _is_here(below, compared=compared or compares)
         case operation:
             return _is_here(operation.input, compared=compared or isinstance(operation, Distinct))
 
@@ -177,9 +175,6 @@ def _rows(frame: Frame) -> pa.Table | None:
     """The rows of a frame of the driver's rows; None where an operation is not plain."""
     if not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
         return None
-    if frame.filtered is not None:
-        table = _rows(frame.filtered.input)
-        return None if table is None else table.filter(frame.filtered.test(table))
     match frame.operation:
         case Table(value):
             return None if value.fields is None else value.read()
@@ -189,6 +184,9 @@ def _rows(frame: Frame) -> pa.Table | None:
             mine = _rows(left)
             theirs = None if mine is None else _rows(right)
             return None if mine is None or theirs is None else _joined(join, mine, theirs)
+        case Chosen(below, here):
+            table = _rows(below)
+            return None if table is None else here(table)
         case operation:
             table = _rows(operation.input)
             return None if table is None else _changed(operation, table)

@@ -1,10 +1,12 @@
-"""Tuples that punctuations match: by a condition if the punctuations are few, by joins with small tables if many."""
+"""Tuples that are chosen: by few punctuations in a condition, by many in joins with small tables; or the first of keys.
+
+Where the driver has the tuples it chooses them itself (`xmlstream.operators.frames.held`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -20,8 +22,8 @@ from xmlstream.operators.frames.expression import (
     sql,
     text_of,
 )
-from xmlstream.operators.frames.frame import Filtered, Frame
-from xmlstream.operators.frames.held import filter_of
+from xmlstream.operators.frames.frame import Frame
+from xmlstream.operators.frames.held import filter_of, first_rows
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.numeric_type import DecimalType, IntegerType
 from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
@@ -109,8 +111,12 @@ def is_inline(punctuations: Sequence[Punctuation]) -> bool:
 
 def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
+    return frame.chosen(partial(_kept, punctuations, False), lambda: _matching(frame, punctuations))
+
+
+def _matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     if is_inline(punctuations):
-        return _also_here(frame.where(condition(punctuations)), frame, punctuations)
+        return frame.where(condition(punctuations))
     tables = list(_tables(frame, punctuations))
     parts = []
     for number, (table, on) in enumerate(tables):
@@ -121,25 +127,44 @@ def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     result = parts[0]
     for part in parts[1:]:
         result = result.union(part)
-    return _also_here(result, frame, punctuations)
+    return result
 
 
 def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
     if not punctuations:
         return frame
+    return frame.chosen(partial(_kept, punctuations, True), lambda: _not_matching(frame, punctuations))
+
+
+def _not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     if is_inline(punctuations):
-        return _also_here(frame.where(sql("NOT (", condition(punctuations), ")")), frame, punctuations, negated=True)
-    left = frame
+        return frame.where(sql("NOT (", condition(punctuations), ")"))
     for table, on in _tables(frame, punctuations):
-        left = left.join(table, on, "left_anti", "right")
-    return _also_here(left, frame, punctuations, negated=True)
+        frame = frame.join(table, on, "left_anti", "right")
+    return frame
 
 
-def _also_here(rows: Frame, of: Frame, punctuations: Sequence[Punctuation], *, negated: bool = False) -> Frame:
-    """The rows that punctuations choose from others, also as a filter of Arrow's tables, if there is one."""
+def _kept(punctuations: Sequence[Punctuation], negated: bool, table: pa.Table) -> pa.Table | None:
+    """The rows of a table that punctuations match, or do not match; None if Arrow compares their values otherwise."""
     test = filter_of(punctuations, negated=negated) if punctuations else None
-    return rows if test is None else replace(rows, filtered=Filtered(of, test))
+    return None if test is None else table.filter(test(table))
+
+
+def first_of_each(frame: Frame, keys: Sequence[str], by: str) -> Frame:
+    """Returns the first tuple of each combination of values of these columns, by another one without duplicates."""
+    return frame.chosen(
+        lambda table: first_rows(table, keys, by), lambda: _first_of_each(frame, keys, by), compared=True
+    )
+
+
+def _first_of_each(frame: Frame, keys: Sequence[str], by: str) -> Frame:
+    place = f"row_number() OVER (PARTITION BY {', '.join(map(quoted, keys))} ORDER BY {quoted(by)})"
+    return frame.with_column(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE)
+
+
+_PLACE = own("place")
+"""BIGINT: the place of a tuple among those of its key."""
 
 
 def flagged(frame: Frame, punctuations: Sequence[Punctuation], name: str) -> Frame:

@@ -24,6 +24,7 @@ from xmlstream.operators.expressions.dialect import literal, quiet
 from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, text_of
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -231,6 +232,10 @@ class SparkEngine:
             self._work.last = self._work.following
             self.spark.sparkContext.setJobGroup(*self._work.following)
 
+    def here(self, frame: Frame) -> pa.Table | None:
+        """See `Engine.here`."""
+        return computed_rows(frame)
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
         here = computed_rows(frame)
@@ -346,6 +351,8 @@ class SparkEngine:
                 return first
             case Join():
                 return self._joined(operation)
+            case Chosen():
+                return self.made(operation.otherwise())
             case _:
                 return self._of_one(operation, self.made(operation.input))
 

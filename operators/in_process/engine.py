@@ -32,7 +32,7 @@ from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.python_functions import SIGNATURES, ArrowCall
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
 from xmlstream.operators.frames import zones
-from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
+from xmlstream.operators.frames.frame import Chosen, Frame, Join, Observed, Table
 from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
 from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
 from xmlstream.operators.in_process.expressions import computed, is_proven
@@ -175,6 +175,10 @@ class InProcessEngine:
             self._sql(frame)
         return frame
 
+    def here(self, frame: Frame) -> pa.Table | None:
+        """See `Engine.here`."""
+        return computed_rows(frame)
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows, without a statement if that is simple."""
         here = computed_rows(frame)
@@ -304,8 +308,7 @@ class InProcessEngine:
         """
         if isinstance(frame.operation, Observed):
             return self._observed(frame.operation)
-        is_plain = frame.filtered is not None or isinstance(frame.operation, Join)
-        if not is_plain or (table := computed_rows(frame)) is None:
+        if not isinstance(frame.operation, Chosen | Join) or (table := computed_rows(frame)) is None:
             return None
         columns = self._columns(frame)
         return _Leaf(fields(columns), lambda: self._registered(table, columns), columns=columns)

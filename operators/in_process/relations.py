@@ -22,6 +22,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
 )
 from xmlstream.operators.frames.expression import Column, Copy, Expression, Literal, Order, Passed, text_of
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -65,6 +66,8 @@ class Relations:
                 raise AssertionError("a leaf has its columns")
             case Union():
                 return self._union_columns(operation)
+            case Chosen(below):
+                return self._columns(below)
             case Join(left, right, _, how):
                 there = Named() if how in ("left_semi", "left_anti") else self._columns(right)
                 if how == "left":
@@ -109,6 +112,8 @@ class Relations:
                 return " UNION ALL ".join(self._cast(each, wanted, by_name=operation.by_name) for each in inputs)
             case Join():
                 return self._joined(operation)
+            case Chosen():
+                return f"SELECT * FROM {self._source(operation.otherwise())}"
         return self._of_one(operation, self._columns(operation.input), self._source(operation.input))
 
     def _cast(self, frame: Frame, wanted: Named, *, by_name: bool) -> str:

@@ -32,7 +32,7 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.bounds import Bound, bounds_between
 from xmlstream.operators.frames.expression import Column, Copy, Equal, Expression, all_of, columns_of
-from xmlstream.operators.frames.held import COMPARED, FEW, computed_rows
+from xmlstream.operators.frames.held import COMPARED, FEW
 from xmlstream.operators.frames.matching import flagged
 from xmlstream.operators.joins.equal_attributes import narrower
 from xmlstream.operators.joins.equi_join import end_of
@@ -233,7 +233,7 @@ class FewValues:
     def of(self, input_: int, tuples: Tuples) -> frozenset[_Key] | None:
         """The different values of tuples of an input; None if the tuples are many or not in this process."""
         names = self._graph.keys(input_).values()
-        table = computed_rows(tuples.frame.select(*names)) if tuples.at_most <= FEW else None
+        table = tuples.frame.select(*names).here() if tuples.at_most <= FEW else None
         if table is None:
             return None
         pairs = zip(in_utc(table).columns, self._terms[input_], strict=True)

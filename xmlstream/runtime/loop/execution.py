@@ -28,7 +28,6 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.frames.expression import COUNT
-from xmlstream.operators.frames.held import computed_rows
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_requests import requests
@@ -94,7 +93,7 @@ class ComputedResult:
             table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
         # A join seldom has as many tuples as the product of the numbers of its inputs.
-        if (here := computed_rows(frame)) is not None:
+        if (here := frame.here()) is not None:
             return ComputedResult(here.num_rows, here)
         try:
             within = writer if apart is None else replace(writer, store=apart)
