@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.frames.expression import Column
-from xmlstream.operators.frames.held import filter_of
 from xmlstream.operators.frames.matching import is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
@@ -230,15 +229,8 @@ class LogParts:
 
     def computed_at(self, found: Found, punctuations: Sequence[Punctuation] = ()) -> Segment:
         """The rows at places that were not purged, with part and place, or those that punctuations match."""
-        tables = self._tables_at(found, self.parts, placed=True)
-        if not tables:
+        if (rows := self.rows_at(found, placed=True)) is None:
             return _NOTHING
-        (since, struct, table), *others = tables
-        test = filter_of(punctuations) if punctuations else None
-        if not others and not self.purging[since:] and _borne(struct) == self.ages and (test or not punctuations):
-            return self._store.hold(table.filter(test(table)) if test else table, struct)
-        rows = self.rows_at(found, placed=True)
-        assert rows is not None
         return self._store.write(matching(rows.frame, punctuations) if punctuations else rows.frame, rows.at_most)
 
     def remove(self, removed: Segment) -> None:
