@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test oldest connect check docs wheel try bench experiments nights signals damage house waiting clean lock
+.PHONY: help setup demo demo-live test test-all oldest connect check docs wheel try bench experiments nights signals damage house waiting clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -9,6 +9,7 @@ XMLSTREAM := .ci/java $(BIN)/xmlstream
 PYTEST := .ci/java $(BIN)/pytest
 DEMO := out/demo
 TESTS_AT_ONCE := 3
+TESTS = $(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder
 # As written: below MAX a union need not look for what is equal, and the figure would have no union to show.
 DEMO_RUN = $(XMLSTREAM) run $(DEMO)/$(1).sql -D SENSORS=$(DEMO)/$(2) --engine $(3) --row-tag hottest --as-written \
     -o '$(DEMO)/$(4)' --metrics '$(DEMO)/$(4).jsonl'
@@ -57,9 +58,12 @@ demo-live: setup ## sensors over MQTT (or HTTP), a receiver, the query that foll
 	@.ci/setup broker
 	@.ci/demo-live $(SECONDS_LONG)
 
-test: setup ## run the tests, those without Spark first
+test: setup ## run the tests of every claim, those without Spark first (minutes)
+	$(TESTS) -m "not rest"
+
+test-all: setup ## run the rest of the tests: second engines, servers, builds, more cases (minutes)
 	@.ci/setup tested
-	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder
+	$(TESTS) -m rest
 
 oldest: setup ## run a fixed part of the tests on the oldest PySpark, in .venv/oldest
 	@.ci/setup oldest
@@ -74,10 +78,10 @@ check: .venv/installed ## format, rules, types, floors, plain words
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.documentation.weight --check
+	$(BIN)/python -m tests.tools.weight --check
 
 docs: .venv/installed ## build the site of the documentation in out/docs, its links checked (seconds)
-	$(BIN)/python -m tests.documentation.site
+	$(BIN)/python -m tests.tools.site
 
 wheel: .venv/installed ## build what is published in dist; TAG=v1.2.3 must be its version
 	@.ci/wheel build $(TAG)
@@ -103,12 +107,12 @@ damage: setup ## damage each file of a checkpoint in turn, and look at what the 
 	.ci/java $(BIN)/python -m tests.campaigns.damage
 
 house: .venv/installed ## draw the pictures of the documentation anew: the architecture's, from the floors in pyproject.toml
-	$(BIN)/python -m tests.documentation.house
-	$(BIN)/python -m tests.documentation.refused
+	$(BIN)/python -m tests.tools.house
+	$(BIN)/python -m tests.tools.refused
 
 waiting: setup ## draw the pictures of the monitor's page in the README anew (a minute, with a browser)
 	@.ci/setup tested
-	.ci/java $(BIN)/python -m tests.documentation.waiting
+	.ci/java $(BIN)/python -m tests.tools.waiting
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

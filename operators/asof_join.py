@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
@@ -43,6 +43,7 @@ from xmlstream.operators.state.blocked_set import emittable
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -74,6 +75,7 @@ class AsofJoin(Operator):
     strict: bool = False
     tolerance: str | None = None
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def bounded(self, *inputs: Schema) -> AsofJoin:
         """The join with the bounds that follow from its tolerance."""

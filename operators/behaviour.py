@@ -1,4 +1,4 @@
-"""Behaviour of an operator on a punctuated stream, and its logical properties, which the optimizer uses.
+"""Behaviour of an operator on a punctuated stream, and its logical properties, which plans are asked for.
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
 called in turn: step, pass, keep, propagate (Tucker et al. 2003, §4.2). All tuples of the slice are stepped before its
@@ -7,14 +7,15 @@ punctuations act, which is sound because a grammatical stream has no tuple after
 Differs: the paper propagates before it keeps. Here keep comes first, because what a join, an intersect or a difference
 may propagate is judged by what is still kept once its state is purged.
 
-The rules of `xmlstream.optimizer` use the logical properties and do not know which operator they look at. Each property
-has a default that is right for any operator: all attributes are required, no predicate passes, duplicates count,
-nothing is looked through. So an operator without properties of its own is never wrong, only never cheaper; other
-operators define theirs in their own modules, beside `schema` and `schemes`. All of it is pure: parameters and schemas
-in, names and Spark SQL out.
+The rules of `xmlstream.optimizer`, verdicts and the change of a query use the logical properties and do not know which
+operator they look at. Each property has a default that is right for any operator: all attributes are required, no
+predicate passes, duplicates count, nothing is looked through, and in a changed query it begins anew (`takes_over`). So
+an operator without properties of its own is never wrong, only never cheaper; other operators define theirs in their own
+modules, beside `schema` and `schemes`. All of it is pure: parameters and schemas in, names and Spark SQL out.
 
 What few operators have is a capability, a small protocol of its own: a residual condition (`HasResidual`), an inner
-join (`Combines`), partial aggregates (`MergesPartials`), panes (`CutsPanes`). A rule tests an operator for it.
+join (`Combines`), a join of two inputs (`JoinsTwo`), groups (`GroupsBy`), partial aggregates (`MergesPartials`), panes
+(`CutsPanes`). Who uses one tests an operator for it.
 
 Every operator has its methods in one order: schema, schemes, enabled_by, the other logical properties, wanted,
 state_schema, and the behaviours in the order in which `advance` calls them.
@@ -26,10 +27,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
 
+from xmlstream.dataclasses import dataclass
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, Prefix, Promises
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver, is_alike
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, completed_by
@@ -42,6 +45,19 @@ if TYPE_CHECKING:
 
 Terms: TypeAlias = Mapping[str, str]
 """Attributes of an output as Spark SQL over an input, by their names in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The tuples of an output as some of the only input's, with other columns: SELECT … FROM input WHERE ….
+
+    Attributes:
+        conditions: What these tuples satisfy, as Spark SQL over the input.
+        columns: The attributes of the output, in their order; None if they are the input's.
+    """
+
+    conditions: tuple[str, ...] = ()
+    columns: Terms | None = None
 
 
 class LogicalProperties(Protocol):
@@ -159,6 +175,82 @@ class LogicalProperties(Protocol):
         """Whether nested operators of this kind equal one operator over all the inputs."""
         return False
 
+    # Going on once the query was changed (`xmlstream.operators.taking_over`).
+
+    def selection(self, *inputs: Schema) -> Selection | None:
+        """The output's tuples as tuples of the only input; None if they are others, as those of a group_by are.
+
+        Such an operator may be added, changed or left out below others that go on.
+        """
+        return None
+
+    @property
+    def takes_over(self) -> TakesOver:
+        """Above which inputs it takes over the state of such an operator before; by default of none: it begins anew.
+
+        That state must be the one that it would have now, had it read the inputs from their beginning.
+        """
+        return TakesOver.NOTHING
+
+    def taken_over(self, before: Self, called: Names) -> TakenOver:
+        """The state that it takes over above such inputs; by default all, of an operator with the same parameters.
+
+        Args:
+            before: The operator of the query before.
+            called: The old names of the inputs' attributes.
+
+        Raises:
+            Differs: It takes over nothing.
+        """
+        if not is_alike(self, before, called):
+            raise Differs("it is not the same operator")
+        return TakenOver()
+
+    @property
+    def begins_empty(self) -> bool:
+        """Whether it begins without state above an input that has closed something: it keeps what it has sent alone.
+
+        Any other operator begins as if the punctuations that its inputs have sent up to now came at once.
+        """
+        return False
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether kept tuples may hold back punctuations that would follow from those of its inputs."""
+        return True
+
+    @property
+    def declared_in(self) -> str | None:
+        """The name of the set of all that it has sent, if it declares that of itself, as a source does; else None."""
+        return None
+
+    @property
+    def looked_up(self) -> Sequence[int]:
+        """The inputs in which each tuple of another one is looked up: above a table in it, no earlier tuple matters."""
+        return ()
+
+    # Words for verdicts; what is kept is called by its `StateModel`.
+
+    def origins(self, name: str, *inputs: Schema) -> Sequence[tuple[int, str]]:
+        """The attributes from which one of the output comes, by the number of their input; none if it creates it.
+
+        By default the one that closes it (`lineage`), or the only one of that name.
+        """
+        if len(inputs) == 1 and (line := self.lineage([name], *inputs)) and len(line[0]) == 1:
+            return [(0, line[0][0])]
+        having = [i for i, schema in enumerate(inputs) if name.lower() in map(str.lower, schema.names)]
+        return [(having[0], name)] if len(having) == 1 else []
+
+    @property
+    def sorts_by(self) -> Sequence[str]:
+        """The attributes by which it sorts the tuples, and does nothing else; by default none."""
+        return ()
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether it takes the first tuple of each group, in an order."""
+        return False
+
     # Keeping.
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -273,6 +365,25 @@ class Combines(HasResidual, Protocol):
         self, more: Sequence[tuple[tuple[int, str], tuple[int, str]]], residual: str | None, *inputs: Schema
     ) -> Self:
         """The inner join with more pairs of equal attributes, and another residual condition."""
+
+
+@runtime_checkable
+class JoinsTwo(HasResidual, Protocol):
+    """A join of two inputs whose residual condition may bound which partners a tuple waits for."""
+
+    left_on: tuple[str, ...]
+    right_on: tuple[str, ...]
+
+    def bounded(self, *inputs: Schema) -> Self:
+        """The join with the bounds that follow from its residual condition."""
+
+
+@runtime_checkable
+class GroupsBy(Protocol):
+    """An operator whose tuples answer for groups, which may be divided into smaller ones."""
+
+    def by_more(self, *keys: str) -> Self:
+        """The operator with further grouping attributes of its input."""
 
 
 @runtime_checkable

@@ -26,12 +26,13 @@ from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.behaviour import Operator, Selection, Terms, among, own_terms
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.completion import bound
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import Names, TakenOver, TakesOver
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.notation import parse_pattern
 from xmlstream.punct_ns.pattern import WILDCARD
@@ -55,6 +56,7 @@ class Describe(Operator):
     watch: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     exact_inputs: ClassVar[bool] = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def __post_init__(self) -> None:
         both = [name.lower() for name in (*self.attributes, *self.watch)]
@@ -98,6 +100,13 @@ class Describe(Operator):
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
         return True
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection()
+
+    def taken_over(self, before: Describe, called: Names) -> TakenOver:
+        """All, whatever it described."""
+        return TakenOver()
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [((0, on(self.attributes, p, inputs[0])),)]

@@ -26,6 +26,7 @@ from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
@@ -36,6 +37,8 @@ class Distinct(Operator):
     """Each distinct tuple of the input, when it first comes."""
 
     eliminates_duplicates: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
+    holds_back: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]

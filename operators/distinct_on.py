@@ -29,6 +29,7 @@ from xmlstream.operators.state.completion import completed, completion_sets, for
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, require_positions
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
@@ -42,6 +43,7 @@ class DistinctOn(Operator):
     keys: tuple[str, ...]
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def schema(self, *inputs: Schema) -> Schema:
         """The input's schema.

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
@@ -29,6 +30,7 @@ from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -50,6 +52,7 @@ class Explode(Operator):
     element: Attribute
     outer: bool = False
     replaces: bool = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def schema(self, *inputs: Schema) -> Schema:
         array = inputs[0].attribute(self.array)

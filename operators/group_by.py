@@ -16,26 +16,28 @@ Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs); Tucker et al. 2007, §3
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
 from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
+from xmlstream.operators.expressions.dialect import brief, expression, in_terms, render
 from xmlstream.operators.expressions.throwable import takes_equals_alike
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver, in_old_terms
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.slices import own, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class GroupBy(Operator):
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     exact_inputs: ClassVar[bool] = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
+    holds_back: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
@@ -78,9 +82,33 @@ class GroupBy(Operator):
         aggregates = self.pruned(needed).aggregates
         return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in aggregates)
 
+    def by_more(self, *keys: str) -> GroupBy:
+        return replace(self, keys=(*self.keys, *keys))
+
     @property
     def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
         return (self.keys, self.aggregates) if self._aggregation.merges is not None else None
+
+    def taken_over(self, before: GroupBy, called: Names) -> TakenOver:
+        """The groups by the same keys, with aggregates that were kept, or follow from the tuples that were."""
+        keys = {key.lower(): called.get(key.lower()) for key in self.keys}
+        if sorted(str(key).lower() for key in keys.values()) != sorted(key.lower() for key in before.keys):
+            by, grouped = (", ".join(each.keys) or "nothing" for each in (self, before))
+            raise Differs(f"it groups by {by}, and grouped by {grouped}")
+        now, then = self._aggregation, before._aggregation
+        if now.merges is None and then.merges is not None:
+            raise Differs("of its groups, aggregates were kept and no tuples")
+        if then.merges is None:
+            _require_kept(now, then, called)
+        same = dict(_same_aggregates(now, then, called))
+        names = {
+            self.aggregates[i].attribute.name.lower(): before.aggregates[at].attribute.name for i, at in same.items()
+        }
+        columns = {own(f"{column}{i}"): own(f"{column}{at}") for i, at in same.items() for column in "an"}
+        output = {name: str(old) for name, old in keys.items()} | names
+        if then.merges is None:
+            return TakenOver(output, {}, None if now.merges is None else now.kept_form)
+        return TakenOver(output, columns)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [((0, on(self.keys, p, inputs[0])),)]
@@ -124,3 +152,36 @@ class GroupBy(Operator):
     @property
     def _aggregation(self) -> Aggregation:
         return Aggregation(self.keys, self.aggregates)
+
+
+def _same_aggregates(now: Aggregation, before: Aggregation, called: Names) -> Iterator[tuple[int, int]]:
+    """The places of aggregates that were there before, now and then.
+
+    Raises:
+        Differs: An aggregate is new and tuples were not kept, or has another type than it had.
+    """
+    texts = [render(expression(a.expression)) for a in before.aggregates]
+    for i, aggregate in enumerate(now.aggregates):
+        text = render(in_terms(expression(aggregate.expression), in_old_terms(called, aggregate.expression)))
+        if text not in texts:
+            if before.merges is None:
+                continue
+            raise Differs(f"its groups were kept without {brief(aggregate.expression)}")
+        at = texts.index(text)
+        if before.aggregates[at].attribute.domain.type != aggregate.attribute.domain.type:
+            raise Differs(f"{brief(text)} has another type")
+        yield i, at
+
+
+def _require_kept(now: Aggregation, before: Aggregation, called: Names) -> None:
+    """Requires that the tuples of groups were kept with what other aggregates need of them.
+
+    Raises:
+        Differs: They were not.
+    """
+    kept = {name.lower() for name in (*before.keys, *attributes_of(before.aggregates))}
+    for name in attributes_of(now.aggregates):
+        if called.get(name.lower(), "").lower() not in kept:
+            raise Differs(f"its kept tuples lack {name}")
+    if before.ignores_duplicates and not now.ignores_duplicates:
+        raise Differs("of equal tuples in its groups, one was kept")

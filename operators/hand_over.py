@@ -23,12 +23,13 @@ from functools import lru_cache
 from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator, Terms, own_terms
-from xmlstream.operators.frames.matching import not_matching
+from xmlstream.operators.behaviour import Operator, Selection, Terms, own_terms
+from xmlstream.operators.frames.matching import condition_text, not_matching
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import few
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
@@ -56,6 +57,7 @@ class HandOver(Operator):
     lost: tuple[str, ...] = ()
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0]
@@ -89,6 +91,9 @@ class HandOver(Operator):
 
     def punctuating(self) -> HandOver:
         return replace(self, punctuates=True)
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection((f"NOT ({condition_text(self.excludes(*inputs))})",))
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         never = _parsed((*self.closed, *self.lost), inputs[0])[1] if self.punctuates else PunctuationSet(inputs[0])

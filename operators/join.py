@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
@@ -48,6 +49,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.lifespan import shortest
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project
@@ -73,6 +75,7 @@ class Join(Operator):
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
     purge: PurgeStrategy = field(default=EAGER, compare=False)
     punctuates: bool = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def bounded(self, *inputs: Schema) -> Join:
         """The join with the bounds that follow from its residual condition."""
@@ -117,6 +120,10 @@ class Join(Operator):
 
     def punctuating(self) -> Join:
         return replace(self, punctuates=True) if self.kind != "inner" else self
+
+    @property
+    def looked_up(self) -> Sequence[int]:
+        return {"inner": (0, 1), "left": (1,)}.get(self.kind, ())
 
     @property
     def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:

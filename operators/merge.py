@@ -27,6 +27,7 @@ from xmlstream.operators.state.completion import common_sets, common_to_inputs, 
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import Names, TakenOver, TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.recast import recast_all, required_of
@@ -40,6 +41,7 @@ class Merge(Operator):
 
     attributes: Schema
     is_associative: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def schema(self, *inputs: Schema) -> Schema:
         return self.attributes
@@ -66,6 +68,14 @@ class Merge(Operator):
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         places = [self.attributes.index(name) for name in names]
         return [tuple(schema[place].name for place in places) for schema in inputs]
+
+    def taken_over(self, before: Merge, called: Names) -> TakenOver:
+        """All, whatever its attributes are called."""
+        return TakenOver()
+
+    def origins(self, name: str, *inputs: Schema) -> Sequence[tuple[int, str]]:
+        """That of each input, by position."""
+        return [(i, schema.names[self.attributes.index(name)]) for i, schema in enumerate(inputs)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The same punctuation from every input, without null for an input that has none."""

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
@@ -60,6 +61,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
@@ -83,6 +85,7 @@ class MultiwayJoin(Operator):
     purge: PurgeStrategy = field(default=EAGER, compare=False)
     bounds: ChainBounds = field(default=NO_CHAIN_BOUNDS, compare=False)
     graph: PunctuationGraph = field(init=False, repr=False, compare=False)
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.pairs))

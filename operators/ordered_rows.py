@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms
@@ -24,6 +24,7 @@ from xmlstream.operators.state.completion import bound, closed_so_far, completed
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.pattern import Constant, Pattern
 from xmlstream.punct_ns.prefix import covered_prefixes, prefix_until
@@ -170,6 +171,7 @@ class OrderedRows(InOrder):
     functions: tuple[Over, ...]
     keys: tuple[SortKey, ...] = ()
     groups: tuple[str, ...] = ()
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", once(self.keys))

@@ -34,6 +34,7 @@ from xmlstream.operators.state.completion import completed, completion_sets, for
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
@@ -47,6 +48,7 @@ class PreAggregate(Operator):
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     exact_inputs: ClassVar[bool] = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def schema(self, *inputs: Schema) -> Schema:
         return inputs[0].only(self.keys)

@@ -33,7 +33,7 @@ from itertools import product
 from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator, Terms, among
+from xmlstream.operators.behaviour import Operator, Selection, Terms, among
 from xmlstream.operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
 from xmlstream.operators.expressions.dialect import attributes_in, expression
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in
@@ -54,6 +54,7 @@ from xmlstream.operators.state.completion import (
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.image import image, image_of_values, preimage
 from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
@@ -272,6 +273,7 @@ class Project(Operator):
     columns: tuple[Column, ...]
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema(tuple(column.attribute for column in self.columns))
@@ -320,6 +322,14 @@ class Project(Operator):
                 return None
             found[column.attribute.name] = source.name
         return found
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection(columns={column.attribute.name.lower(): column.expression for column in self.columns})
+
+    def origins(self, name: str, *inputs: Schema) -> Sequence[tuple[int, str]]:
+        """Those that its column copies or is computed from; of a coalesced one all."""
+        column = self.columns[self.schema().index(name)]
+        return [(0, each.source) for each in column.either or (column,) if each.source]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         if p.is_all:

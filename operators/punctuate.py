@@ -28,14 +28,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.behaviour import Operator
+from xmlstream.operators.behaviour import Operator, Selection
 from xmlstream.operators.frames.expression import Order
-from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, UNGRAMMATICAL, Rule, added
+from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, DISTANCES, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.records import DeadLetter
+from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver, is_alike
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError, place
 from xmlstream.punct_ns.grammar import MEND, sentence
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -67,6 +68,9 @@ class Punctuate(Operator):
     rule: Rule
     ungrammatical: Ungrammatical = "fail"
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
+    begins_empty: ClassVar[bool] = True
+    declared_in: ClassVar[str] = "sent"
 
     def __post_init__(self) -> None:
         if self.ungrammatical not in get_args(Ungrammatical):
@@ -86,6 +90,15 @@ class Punctuate(Operator):
 
     def parameters(self, output: Schema) -> str:
         return str(self.rule)
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection()
+
+    def taken_over(self, before: Punctuate, called: Names) -> TakenOver:
+        """All, of the same rule, with whatever distance."""
+        if not is_alike(self.rule, before.rule, called, without=DISTANCES):
+            raise Differs(f"it punctuated by {before.rule}")
+        return TakenOver()
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [*self.rule.wanted(p), ((0, p),)]

@@ -27,7 +27,7 @@ numbers of tuples are SECRET's system time. Since streams are in order, a conten
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -38,6 +38,7 @@ from xmlstream.operators.frames.expression import Column, Copy, Equal, columns_o
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import MalformedInput, QueryError, UsageError
 from xmlstream.punct_ns.numeric_type import IntegerType
@@ -112,6 +113,7 @@ class SecretWindow(Operator):
     of_tuples: bool = False
     batch: str | None = None
     name: str = "window"
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.slide < 1:

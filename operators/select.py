@@ -23,7 +23,7 @@ from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.behaviour import Operator, Selection, Terms, among, own_terms
 from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression
 from xmlstream.operators.expressions.equalities import equated
 from xmlstream.operators.expressions.predicate_domain import excluded
@@ -34,6 +34,7 @@ from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.schema import Schema
@@ -53,6 +54,8 @@ class Select(Operator):
     equal: tuple[tuple[str, str], ...] = ()
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
+    begins_empty: ClassVar[bool] = True
 
     def equated(self, *inputs: Schema) -> Select:
         """The select that also moves punctuations between the attributes that its predicate makes equal."""
@@ -105,6 +108,9 @@ class Select(Operator):
 
     def punctuating(self) -> Select:
         return replace(self, punctuates=True)
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection((self.predicate,))
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         never = PunctuationSet(inputs[0], self.initial(*inputs))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
@@ -37,6 +38,7 @@ from xmlstream.operators.state.blocked_set import emittable
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import recast_all, required_of
@@ -53,6 +55,8 @@ class SemiJoin(Operator):
     anti: bool = False
     residual: str | None = None
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
+    looked_up: ClassVar[Sequence[int]] = (1,)
 
     def bounded(self, *inputs: Schema) -> SemiJoin:
         """The join with the bounds that follow from its residual condition."""

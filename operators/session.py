@@ -40,6 +40,7 @@ from xmlstream.operators.state.completion import closed_so_far, completed, compl
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import HASHED, Slice, Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.closed_intervals import Run, closed_runs
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, between, values
@@ -96,6 +97,7 @@ class Session(Operator):
     name: str = "session_window"
     days: int = 0
     exact_inputs: ClassVar[bool] = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     @property
     def ends(self) -> tuple[str, str]:

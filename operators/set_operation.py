@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.behaviour import Operator, Terms, by_position
@@ -18,6 +19,7 @@ from xmlstream.operators.state.completion import forget_closed, without_null
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, anti_join
 from xmlstream.operators.state.tuple_log import TupleLog
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import recast, recast_all, required_of
 from xmlstream.punct_ns.schema import Schema
@@ -43,6 +45,7 @@ class SetOperation(Operator):
     """An operation on two inputs, which have the names and the types of `attributes`."""
 
     attributes: Schema
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs' own terms: a tuple that a predicate rejects equals none that it selects."""
@@ -51,6 +54,10 @@ class SetOperation(Operator):
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """δ(R) ∩ S = R ∩ S and δ(R) − S = R − S, and so for S."""
         return True
+
+    def origins(self, name: str, *inputs: Schema) -> Sequence[tuple[int, str]]:
+        """That of each input, by position."""
+        return [(i, schema.names[self.attributes.index(name)]) for i, schema in enumerate(inputs)]
 
     def way_of(self, side: int, log: str, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
         """The way to an output punctuation by that of one side; its kept tuples wait for the other side."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Terms, among, own_terms
@@ -30,6 +30,7 @@ from xmlstream.operators.sort_order import SortKey, keys_line, once, total
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
@@ -47,6 +48,7 @@ class Sort(InOrder):
     """The tuples of the input, sorted by `keys`, the first one first; further keys on an attribute are ignored."""
 
     keys: tuple[SortKey, ...]
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_TUPLES
 
     def __post_init__(self) -> None:
         if not self.keys:
@@ -79,6 +81,10 @@ class Sort(InOrder):
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [own_terms(inputs[0])]
+
+    @property
+    def sorts_by(self) -> Sequence[str]:
+        return [key.attribute for key in self.keys]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         return self.tuples_of(inputs[0]) | StateSchema(notes=["position"])

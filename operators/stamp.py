@@ -35,6 +35,7 @@ from xmlstream.operators.state.ages import microseconds
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.pattern import Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
@@ -50,6 +51,7 @@ class Stamp(Operator):
     attribute: Attribute
     exact_inputs: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def schema(self, *inputs: Schema) -> Schema:
         return Schema((*inputs[0], self.attribute))

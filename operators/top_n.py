@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Terms, among
@@ -41,6 +41,7 @@ from xmlstream.operators.state.completion import forget_completed
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, semi_join
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -68,6 +69,7 @@ class TopN(InOrder):
     groups: tuple[str, ...] = ()
     rank: Rank = "row_number"
     number: Attribute | None = None
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -109,6 +111,10 @@ class TopN(InOrder):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The groups: a predicate over these selects whole groups."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
+
+    @property
+    def takes_first(self) -> bool:
+        return self.n == 1 and bool(self.groups)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, groups, waiting = inputs[0], inputs[0].only(self.groups), self.tuples_of(inputs[0])

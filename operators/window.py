@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
@@ -35,6 +35,7 @@ from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
+from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.domain import Cut, Domain, Value
 from xmlstream.punct_ns.image import Function, image
 from xmlstream.punct_ns.pattern import WILDCARD, Pattern, patterns, values
@@ -63,6 +64,7 @@ class Window(Operator):
     offset: int = 0
     name: str = "window"
     replaces: bool = False
+    takes_over: ClassVar[TakesOver] = TakesOver.ABOVE_SAME_ATTRIBUTES
 
     @property
     def overlapping(self) -> int:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import timedelta
 
     from xmlstream.punct_ns.punctuation import Punctuation
     from xmlstream.punct_ns.sql_type import Value
@@ -120,6 +121,25 @@ class UnsafeQuery(QueryError):
 
 class UsageError(XmlStreamError):
     """An option or an argument is at fault; the caller can fix it."""
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known name that is most similar to a misspelt one, whatever its case; None if none is similar enough.
+
+    >>> nearest("ROWTAGS", ["path", "rowTag"]), nearest("x", ["path", "rowTag"])
+    ('rowTag', None)
+    """
+    from difflib import get_close_matches  # only a mistake needs it
+
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=least)
+    return by_lower[near[0]] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", least: float = 0.6) -> str:
+    """The hint for a misspelt name: the nearest known one, or else another hint."""
+    near = nearest(name, known, least)
+    return f"did you mean {near}?" if near else otherwise
 
 
 def not_installed(package: str, extra: str) -> UsageError:
@@ -234,6 +254,29 @@ def few(texts: Sequence[object], separator: str = ", ") -> str:
     ('a, b', 'a; b; c and 2 more')
     """
     return separator.join(map(str, texts[:3])) + (f" and {len(texts) - 3:,} more" if len(texts) > 3 else "")
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its noun, in the singular or plural.
+
+    >>> counted(1, "tuple"), counted(2000, "tuple")
+    ('1 tuple', '2,000 tuples')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def in_units(span: timedelta) -> str:
+    """A time span in the largest unit of which it has at least two.
+
+    >>> from datetime import timedelta
+    >>> in_units(timedelta(seconds=40)), in_units(timedelta(minutes=90)), in_units(timedelta(days=3))
+    ('40 s', '90 min', '3 days')
+    """
+    seconds = max(0, round(span.total_seconds()))
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def without_secrets(text: str) -> str:

@@ -8,19 +8,18 @@ Both stand for one structure, as in `window.start`.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.punct_ns.domain import BLANKS, TYPES, Domain
-from xmlstream.punct_ns.errors import UsageError
-from xmlstream.punct_ns.sql_type import ALIASES, split_outside
+from xmlstream.punct_ns.domain import BLANKS, Domain
+from xmlstream.punct_ns.errors import UsageError, did_you_mean, nearest
 from xmlstream.punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.type_names import ALIASES, TYPES, split_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from xmlstream.punct_ns.domain import Value
+    from xmlstream.punct_ns.sql_type import SqlType, Value
 
 
 _NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ \t\r\n]+|\Z)")
@@ -126,11 +125,8 @@ class Schema:
         place = self._places.get(name.lower())
         if place is not None:
             return place
-        near = get_close_matches(name, self.names, 1)
-        raise UsageError(
-            f"there is no attribute {name}; there are {', '.join(self.names)}",
-            hint=f"did you mean {near[0]}?" if near else None,
-        )
+        what = f"there is no attribute {name}; there are {', '.join(self.names)}"
+        raise UsageError(what, hint=did_you_mean(name, self.names) or None)
 
     def attribute(self, name: str) -> Attribute:
         """Returns the attribute of that name; UsageError if there is none.
@@ -239,13 +235,22 @@ def _attribute(column: str) -> Attribute:
         raise UsageError(f"'{column.strip()}' declares no attribute", hint="a name, then a type, then perhaps NOT NULL")
     if not _TYPE.fullmatch(tail["type"].strip()):
         written = tail["type"].strip().upper()
-        near = ["TIMESTAMP"] if written == "DATETIME" else get_close_matches(written, [*TYPES, "DECIMAL"], 1)
-        hint = f"did you mean {near[0]}?" if near and " " not in written else "commas separate columns"
+        meant = "TIMESTAMP" if written == "DATETIME" else nearest(written, [*TYPES, "DECIMAL"])
+        hint = f"did you mean {meant}?" if meant and " " not in written else "commas separate columns"
         raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is not a type", hint=hint)
     try:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
     except ValueError as reason:
         raise UsageError(f"'{column.strip()}' declares no attribute: {reason}") from None
+
+
+def schema_within(type_: SqlType) -> Schema | None:
+    """Returns the schema of a structure's fields; None for another type. UsageError if a field is unreadable.
+
+    >>> schema_within(Domain("STRUCT<a: INT, b: ARRAY<STRING> NOT NULL>").sql).ddl()
+    '`a` INT, `b` ARRAY<STRING> NOT NULL'
+    """
+    return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0]) if type_.kind == "STRUCT" else None
 
 
 START, END = ".start", ".end"

@@ -57,18 +57,27 @@ def _java_is_there() -> bool:
     return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
 
 
+BUILT_OR_LOOKED_AT = {"browser", "built", "wheel"}
+"""What uses these fixtures is in the rest: a browser, the site of the documentation, the wheel that is published."""
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what uses the session of the test run, whether or not it says so itself."""
-    if "spark" in getattr(item, "fixturenames", ()) and not _is(item, "spark"):
+    """Mark what uses the session of the test run, and what takes a build or a browser, even if it does not say so."""
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in fixtures and not _is(item, "spark"):
         item.add_marker(pytest.mark.spark)
+    if not BUILT_OR_LOOKED_AT.isdisjoint(fixtures) and not _is(item, "rest"):
+        item.add_marker(pytest.mark.rest)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run what needs no Spark first, then what takes longest; leave out what has no Java, or is left to nights."""
     seen: Counter[str] = Counter()
     gone = [item for item in items if _is_left_to_nights(item, seen)]
     config.hook.pytest_deselected(items=gone)
     items[:] = [item for item in items if item not in set(gone)]
+    _share_out(items)
     items.sort(key=lambda item: (_is(item, "spark"), not _is(item, "slow")))
     if not _java_is_there():
         no_java = pytest.mark.skip(reason="needs Spark, and there is no Java on PATH or at JAVA_HOME (see make setup)")
@@ -86,12 +95,33 @@ def pytest_runtest_teardown() -> None:
 
 def _is_left_to_nights(item: pytest.Item, seen: Counter[str]) -> bool:
     """Whether a test in both sessions is not among those that run under Spark by day; the first one is."""
-    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    given = _given(item)
     if given.get("session") != "spark":
         return False
     counted = item.nodeid.partition("[")[0] if len(given) > 1 else str(item.path)
     seen[counted] += 1
     return (seen[counted] - 1) % UNDER_SPARK > 0
+
+
+def _share_out(items: list[pytest.Item]) -> None:
+    """Marks as the rest: of each `n` cases of a sampled test all but one, of a file's tests in both sessions all of
+    Spark's but one.
+    """
+    cases, in_file = Counter[str](), Counter[Path]()
+    for item in items:
+        sampled, counted = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
+        is_left = sampled is not None and cases[counted] % sampled.args[0] > 0
+        cases[counted] += 1
+        if _given(item).get("session") == "spark":
+            is_left = is_left or in_file[item.path] > 0
+            in_file[item.path] += 1
+        if is_left and not _is(item, "rest"):
+            item.add_marker(pytest.mark.rest)
+
+
+def _given(item: pytest.Item) -> dict[str, object]:
+    """The parameters of a test's case."""
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def _is(item: pytest.Item, marker: str) -> bool:

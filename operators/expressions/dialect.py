@@ -11,6 +11,7 @@ silences the loggers of libraries for errors that are raised anyway.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -296,6 +297,16 @@ def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
         return None
     folded = tree.name.lower()
     return next((i for i, name in enumerate(schema.names) if name.lower() == folded), None)
+
+
+def brief(parameters: str) -> str:
+    """Parameters without backquotes around plain names, and without `AS` if the name does not change.
+
+    >>> brief("`hour` AS `hour`, max(`a b`) AS `top`")
+    'hour, max(`a b`) AS top'
+    """
+    plain = re.sub(r"`(\w+)`", r"\1", parameters)
+    return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:

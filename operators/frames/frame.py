@@ -22,7 +22,7 @@ Names of columns are known without the engine; types are known to the engine alo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -360,7 +360,7 @@ class Frame:
         self, here: Callable[[pa.Table], pa.Table | None], otherwise: Callable[[], Frame], *, compared: bool = False
     ) -> Frame:
         """Some rows: `here` chooses them from the rows as Arrow, if it can, and `otherwise` is a frame of the same."""
-        return self._of(Chosen(self, here, otherwise, compared), self.columns)
+        return self._of(Chosen(self, here, cache(otherwise), compared), self.columns)
 
     def here(self) -> pa.Table | None:
         """The rows, if the driver has what they are computed from and computes them itself; else None."""

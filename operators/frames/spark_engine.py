@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import literal, quiet
-from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, text_of
 from xmlstream.operators.frames.frame import (
     Chosen,
@@ -298,7 +297,7 @@ class SparkEngine:
         rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
         # A moment is passed as a number, so that the local time of this process does not change it.
         expression = with_functions(expression, self.spark)
-        column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
+        column = f"unix_micros({expression})" if y.sql.kind == "TIMESTAMP" else expression
         at, image = own("number"), own("image")
         query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
         try:
@@ -448,7 +447,7 @@ def value_of(found: Any, domain: Domain) -> Value | None:
     """A value as the domain has it; a moment is given in microseconds of UTC since 1970."""
     if found is None:
         return None
-    return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
+    return domain.bound(found, above=True)[0] if domain.sql.kind == "TIMESTAMP" else domain.normal(found)
 
 
 def _in_order(by: Order) -> SparkColumn:

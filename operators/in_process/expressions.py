@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.operations.casts import cast
 from xmlstream.operators.expressions.operations.forms import Translator
 from xmlstream.operators.expressions.operations.part import VOID, Part, null, of_column
 from xmlstream.operators.expressions.operations.part import text as written
-from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, Type, in_duckdb, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type
 from xmlstream.operators.expressions.readings import require_one_reading
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError
@@ -100,7 +100,7 @@ def literal(value: Value, domain: Domain, zone: str) -> Part:
     return cast(Part(written(text), _STRING, False, constant=text), read_type(domain.type), zone)
 
 
-_STRING, _BIGINT = Type("STRING"), Type("BIGINT")
+_STRING, _BIGINT = map(read_type, ("STRING", "BIGINT"))
 
 
 def used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Part], ...]:
@@ -200,7 +200,7 @@ def computed(
         found = translated(expression, {x.name.lower(): column}, zone)
     except NotProven:
         return []
-    if Domain(found.type.name).type != y.type:
+    if found.type.name != y.type:
         return []
     sql = f"epoch_us({found.sql})" if isinstance(y.sql, TimestampType) else found.sql
     return _computed(sql, x.domain, y, values, connection)

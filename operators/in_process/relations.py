@@ -13,13 +13,7 @@ from itertools import takewhile
 from xmlstream.operators.expressions.dialect import conjuncts, expression, render
 from xmlstream.operators.expressions.operations.casts import common_type
 from xmlstream.operators.expressions.operations.part import Part, null
-from xmlstream.operators.expressions.operations.spark_type import (
-    FLOATING,
-    NotProven,
-    in_duckdb,
-    name_in_duckdb,
-    read_type,
-)
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, name_in_duckdb, read_type
 from xmlstream.operators.frames.expression import Column, Copy, Expression, Literal, Order, Passed, text_of
 from xmlstream.operators.frames.frame import (
     Chosen,
@@ -41,6 +35,7 @@ from xmlstream.operators.frames.frame import (
 from xmlstream.operators.in_process.columns import Named, column
 from xmlstream.operators.in_process.expressions import generator, literal, mark, translated
 from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import FLOATING
 
 ColumnsOf = Callable[[Frame], Named]
 SqlOf = Callable[[Frame], str]

@@ -42,6 +42,9 @@ AHEAD = "ahead"
 
 Facts = Mapping[str, Any]
 
+DISTANCES = frozenset({"slack", "max_ahead", "delay"})
+"""The parameters of rules that do not change what a rule keeps."""
+
 
 class Rule(Protocol):
     """One kind of knowledge about a stream; by default it keeps and counts nothing.

@@ -52,7 +52,7 @@ HOUSES = {
     "two streams of bids": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)),
 }
 """How many events of which house each family is asked of; `active` and `in_flight` are small, so that much closes."""
-IN_PROCESS = () if AT_NIGHT else ("one stream of bids",)
+LONGEST = () if AT_NIGHT else ("one stream of bids",)
 """Where Spark takes longest: by day `tests.xmlstream.queries.test_both_engines` holds it to the other engine."""
 
 
@@ -172,20 +172,21 @@ def came(database: duckdb.DuckDBPyConnection, directory: Path) -> None:
 @pytest.fixture(scope="module")
 def runs(
     in_process: InProcessSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], list[Step]]:
-    """The steps of a family, which runs once."""
+) -> Callable[[str, str], list[Step]]:
+    """The steps of a family, which runs once in an engine."""
 
     @cache
-    def run(family: str) -> list[Step]:
-        session = in_process if family in IN_PROCESS else request.getfixturevalue("spark")
+    def run(engine: str, family: str) -> list[Step]:
+        session = in_process if engine == "in process" else request.getfixturevalue("spark")
         return list(grown(session, family, tmp_path_factory.mktemp("auctions")))
 
     return run
 
 
-def in_its_engine(family: str, *others: str) -> Any:
-    """A case of a family, marked if it runs under Spark."""
-    return pytest.param(family, *others, marks=() if family in IN_PROCESS else pytest.mark.spark)
+def in_engines(family: str, *others: str) -> list[Any]:
+    """The cases of a family, in process and under Spark."""
+    by_spark = pytest.param("spark", family, *others, marks=[pytest.mark.spark, pytest.mark.rest])
+    return [pytest.param("in process", family, *others), *([] if family in LONGEST else [by_spark])]
 
 
 def test_every_query_has_an_answer_of_its_own() -> None:
@@ -202,13 +203,14 @@ def test_a_query_says_what_it_asks_whose_it_is_and_what_closes_it(path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "name"), [in_its_engine(family, name) for family in FAMILIES for name in FAMILIES[family]]
+    ("engine", "family", "name"),
+    [case for family in FAMILIES for name in FAMILIES[family] for case in in_engines(family, name)],
 )
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
-    family: str, name: str, runs: Callable[[str], list[Step]]
+    engine: str, family: str, name: str, runs: Callable[[str, str], list[Step]]
 ) -> None:
     answer, sizes = FAMILIES[family][name], []
-    for step in runs(family):
+    for step in runs(engine, family):
         require_written(step.database, answer.asked if step.is_end else answer.asked_and_due, step.rows[name])
         sizes.append((len(step.rows[name]), len(step.database.sql(answer.asked))))
     # Something was due in time, and not everything that could be said.
@@ -218,23 +220,25 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [in_its_engine(family) for family in FAMILIES])
-def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Callable[[str], list[Step]]) -> None:
+@pytest.mark.parametrize(("engine", "family"), [case for family in FAMILIES for case in in_engines(family)])
+def test_what_is_kept_is_what_something_may_still_come_for(
+    engine: str, family: str, runs: Callable[[str, str], list[Step]]
+) -> None:
     relations = [relation for answer in FAMILIES[family].values() for relation in answer.kept]
-    *steps, end = runs(family)
+    *steps, end = runs(engine, family)
     for step in steps:
         assert 0 < step.kept <= sum(len(step.database.sql(relation)) for relation in relations)
     assert end.kept == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [in_its_engine("one stream of bids")])
+@pytest.mark.parametrize(("engine", "family"), in_engines("one stream of bids"))
 def test_bids_are_filed_by_the_minute_and_what_is_closed_is_marked(
-    family: str, runs: Callable[[str], list[Step]]
+    engine: str, family: str, runs: Callable[[str, str], list[Step]]
 ) -> None:
     """NEXMark's Query 10: each minute's directory is marked once a heartbeat has passed its end, and not before."""
     marked = []
-    for step in runs(family):
+    for step in runs(engine, family):
         over = "TRUE" if step.is_end else "minute + INTERVAL 1 MINUTE <= (FROM bid_until)"
         asked = f"SELECT date_trunc('minute', dateTime) AS minute, count(*), sum(price)::BIGINT, {over} FROM bid"
         assert step.minutes == step.database.sql(f"{asked} GROUP BY minute ORDER BY minute").fetchall()

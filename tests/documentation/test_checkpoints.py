@@ -10,11 +10,11 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from tests.documentation.pages import ROOT, text
+from tests.harness.pages import ROOT, text
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import PLANNED, Commit
 from xmlstream.runtime.checkpoint.migrations import MIGRATIONS
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sources.xml.spark.spool import Batch
 from xmlstream.sources.xml.splits.slice_planner import Offset, WaitingNote
 

@@ -19,8 +19,8 @@ from unittest import mock
 
 import pytest
 
-from tests.documentation import commands
-from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
+from tests.harness.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
+from tests.tools import commands
 from xmlstream.punct_ns.errors import DISTRIBUTION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session import warm_start
@@ -174,6 +174,7 @@ def test_the_wheel_has_every_module_every_example_and_every_page(wheel: Path) ->
     assert not [name for name in inside if name.endswith(".md") and "/share/" not in name], "no page is there twice"
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_user_has_modules_that_are_called_like_our_packages(installed: Path, tmp_path: Path) -> None:
@@ -215,6 +216,7 @@ def test_what_pypi_shows_leads_to_pages_and_pictures_of_the_site(wheel: Path) ->
     assert [line for line in shown.splitlines() if line in plain] == plain
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:

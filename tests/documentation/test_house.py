@@ -8,10 +8,10 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from tests.documentation import house, refused
-from tests.documentation.pages import PACKAGES, ROOT, section
-from tests.documentation.weight import lines_of_maps
 from tests.harness.boxes import overlap
+from tests.harness.pages import PACKAGES, ROOT, section
+from tests.tools import house, refused
+from tests.tools.weight import lines_of_maps
 from xmlstream.drawing.canvas import Area, width
 
 SVG = "{http://www.w3.org/2000/svg}"

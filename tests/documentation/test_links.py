@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import BUILT, FORGE, PACKAGES, PAGES, ROOT, prose, section, text
+from tests.harness.pages import BUILT, FORGE, PACKAGES, PAGES, ROOT, prose, section, text
 from xmlstream.punct_ns.errors import DISTRIBUTION
 
 
@@ -50,7 +50,7 @@ def test_what_a_user_reads_needs_no_checkout(page: str) -> None:
 def test_one_place_says_how_to_install() -> None:
     """What names the project to pip is not true before it is on PyPI, so a release has one paragraph to change."""
     code = [file.relative_to(ROOT).as_posix() for name in PACKAGES for file in (ROOT / name).rglob("*.py")]
-    site = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "documentation" / "site").rglob("*.md")]
+    site = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "tools" / "site").rglob("*.md")]
     for page in {*PAGES, *FORGE, *code, *site} - {".github/CONTRIBUTING.md", "CHANGELOG.md"}:
         read = _without_installing(text(page)) if page == "README.md" else text(page)
         assert not re.findall(rf"pip install .*{DISTRIBUTION}|{DISTRIBUTION}\[.*", read), page

@@ -17,12 +17,14 @@ import typer.main
 from typer.core import TyperGroup
 
 import xmlstream as xs
-from tests.documentation.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
-from tests.documentation.weight import path_of
+from tests.harness.pages import FORGE, PAGES, ROOT, blocks, first_cells, operator_modules, prose, section, text
+from tests.tools.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.monitor.routes import openmetrics
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES as MERGED
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, Totals
+from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport
+from xmlstream.runtime.metrics import Totals
+from xmlstream.runtime.options import CommandOptions
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
 from xmlstream.sql.spark.functions import AGGREGATES
@@ -155,6 +157,14 @@ def test_every_command_is_in_its_table() -> None:
     root = typer.main.get_command(app)
     assert isinstance(root, TyperGroup)
     assert listed == set(root.commands)
+
+
+def test_every_option_of_a_run_is_in_their_table() -> None:
+    table = section("xmlstream/runtime/README.md", "The command line").partition("The options of `run`")[2]
+    rows = [row.split(" | ")[0] for row in table.splitlines() if row.startswith("| `-")]
+    letters = [option.metadata["short"] for option in fields(CommandOptions) if option.metadata["short"]]
+    names = [f"--{option.name.replace('_', '-')}" for option in fields(CommandOptions)]
+    assert sorted(re.findall(r"`(--?[\w-]+)", "".join(rows))) == sorted([*names, *letters])
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -17,21 +17,21 @@ import typer.main
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, section
+from tests.harness.pages import PAGES, ROOT, blocks, first_cells, section
 from xmlstream.cli.commands import app
 from xmlstream.sink.target import SINKS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-site: Any = import_module("tests.documentation.site.__main__")
+site: Any = import_module("tests.tools.site.__main__")
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built by the command of `make docs`, in a process of its own and without Java."""
     out = tmp_path_factory.mktemp("site") / "docs"
-    command = [sys.executable, "-m", "tests.documentation.site", str(out)]
+    command = [sys.executable, "-m", "tests.tools.site", str(out)]
     without_java = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": ""}
     done = subprocess.run(command, cwd=ROOT, env=without_java, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -70,7 +70,7 @@ def test_the_query_of_the_landing_page_runs(tmp_path: Path, monkeypatch: pytest.
     times = ("00:10:00", "00:40:00", "00:39:30", "01:10:00")
     rows = [f"<reading><at>2026-03-01T{at}</at><kw>{kw}</kw></reading>" for kw, at in enumerate(times)]
     Path("power.xml").write_text(f"<power>{''.join(rows)}</power>", encoding="utf-8")
-    (query,) = [block.text for block in blocks(f"tests/documentation/site/{site.LANDING}")]
+    (query,) = [block.text for block in blocks(f"tests/tools/site/{site.LANDING}")]
     hours = xs.from_sql(xs.open_session(engine="duckdb"), query).to_arrow()
     assert hours.sort_by("hour")["highest"].to_pylist() == [2, 3]
 
@@ -83,7 +83,7 @@ def test_copy_buttons_copy_what_is_typed_by_keyboard_too(built: Path, browser: B
     page.get_by_role("button", name="Copy").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Copied").wait_for()
-    (query,) = [block.text for block in blocks(f"tests/documentation/site/{site.LANDING}")]
+    (query,) = [block.text for block in blocks(f"tests/tools/site/{site.LANDING}")]
     assert page.evaluate("copied") == query.rstrip()
     page.goto((built / "reference" / "commands.html").as_uri())
     page.locator(".highlight-console").first.get_by_role("button").click()
@@ -201,9 +201,7 @@ def test_a_link_that_leads_nowhere_fails(tmp_path: Path) -> None:
     front = ["# A", *broken, "```{toctree}\nother\n```", ""]
     (sources / "index.md").write_text("\n\n".join(front), encoding="utf-8")
     (sources / "other.md").write_text("# B\n", encoding="utf-8")
-    build = (
-        f"from pathlib import Path; from tests.documentation.site.__main__ import html; p = Path({str(tmp_path)!r});"
-    )
+    build = f"from pathlib import Path; from tests.tools.site.__main__ import html; p = Path({str(tmp_path)!r});"
     command = [sys.executable, "-c", f"{build} raise SystemExit(html(p / 'sources', p / 'out', p))"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.documentation.pages import ROOT, copied
+from tests.harness.pages import ROOT, copied
 
 yaml: Any = import_module("yaml")
 

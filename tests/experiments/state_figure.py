@@ -16,8 +16,7 @@ from typing import Any
 
 import typer
 
-from xmlstream.punct_ns.errors import UsageError, not_installed
-from xmlstream.runtime.metrics import counted
+from xmlstream.punct_ns.errors import UsageError, counted, not_installed
 
 Curve = Sequence[tuple[float, float]]
 """Points (x, y) in the order of x."""

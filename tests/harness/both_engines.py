@@ -7,6 +7,7 @@ more of them are computed.
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import struct
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -38,6 +40,9 @@ ALONE = 150 if AT_NIGHT else 3
 
 ALL = "()"
 """All rows as one group, which is there even if no row is."""
+
+REFUSED: list[Any] = [None]
+"""The answer of an engine that cannot read a text."""
 
 AT_ONCE = 150
 """How many expressions Spark computes in one query."""
@@ -65,12 +70,15 @@ class Findings:
         refused: The expressions that are not translated, with the reason.
         values: How many values of each expression were compared.
         errors: How many rows raised an error in both engines.
+        answers: What DuckDB answers to each expression, as JSON has it: type, whether it may be null, a digest of the
+            values, and, where it was looked at in both engines, a row that raises an error, and its condition.
     """
 
     differences: list[Difference] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     values: dict[str, int] = field(default_factory=dict)
     errors: int = 0
+    answers: dict[str, list[Any]] = field(default_factory=dict)
 
     def add(self, text: str, what: str) -> None:
         """Records a difference."""
@@ -87,18 +95,15 @@ class Findings:
 
 def typed(rows: Rows, texts: Iterable[str], findings: Findings, *, by: str = "") -> Findings:
     """Compares types and nullability alone; see `compared`."""
-    _Comparison(rows, findings, by).types(_translated(rows, texts, findings))
+    comparison = _Comparison(rows, findings, by)
+    comparison.types(comparison.translated(texts))
     return findings
 
 
-def _translated(rows: Rows, texts: Iterable[str], findings: Findings) -> dict[str, Part]:
-    found: dict[str, Part] = {}
-    for text in dict.fromkeys(texts):
-        try:
-            found[text] = translated(text, rows.columns, rows.zone)
-        except QueryError as refused:
-            findings.refused[text] = refused.what
-    return found
+def typed_here(rows: Rows, texts: Iterable[str], findings: Findings, *, by: str = "") -> Findings:
+    """Finds types and nullability in DuckDB alone."""
+    _Comparison(rows, findings, by).translated(texts)
+    return findings
 
 
 def compared(
@@ -114,7 +119,7 @@ def compared(
         has_errors: Whether single rows may raise errors; if not, any error of DuckDB is a difference.
     """
     comparison = _Comparison(rows, findings, by)
-    found = _translated(rows, texts, findings)
+    found = comparison.translated(texts)
     comparison.types(found)
     for begin in range(0, len(found), AT_ONCE):
         part = dict(list(found.items())[begin : begin + AT_ONCE])
@@ -125,13 +130,54 @@ def compared(
     return findings
 
 
+def here(
+    rows: Rows,
+    texts: Iterable[str],
+    findings: Findings,
+    raising: Mapping[str, int] | None = None,
+    *,
+    by: str = "",
+    has_errors: bool = True,
+) -> Findings:
+    """Computes expressions in DuckDB alone; see `compared`.
+
+    Args:
+        raising: Of some expressions the row whose error counts.
+    """
+    comparison = _Comparison(rows, findings, by)
+    for text, part in comparison.translated(texts).items():
+        if by:
+            comparison.grouped_here(text, part)
+        else:
+            values = comparison.values_here(text, part, has_errors)
+            if (i := (raising or {}).get(text)) is not None and values and values[i] is None:
+                comparison.raised(text, part, i)
+    return findings
+
+
 class _Comparison:
     """Two engines with the same rows."""
 
     def __init__(self, rows: Rows, findings: Findings, by: str) -> None:
-        self._frame, self._known, self._findings, self._by = rows.frame(), rows.connection(), findings, by
+        self._rows, self._known, self._findings, self._by = rows, rows.connection(), findings, by
         self._number = rows.table.num_rows
         self._keys = () if by in ("", ALL) else (by,)
+
+    @cached_property
+    def _frame(self) -> Any:
+        return self._rows.frame()
+
+    def translated(self, texts: Iterable[str]) -> dict[str, Part]:
+        """What DuckDB computes; what it does not is refused."""
+        found: dict[str, Part] = {}
+        for text in dict.fromkeys(texts):
+            try:
+                found[text] = part = translated(text, self._rows.columns, self._rows.zone)
+            except QueryError as refused:
+                self._findings.refused[text] = refused.what
+            else:
+                self._findings.answers[text] = [Domain(part.type.name).type, part.nullable]
+        return found
 
     def types(self, found: dict[str, Part]) -> None:
         """Compares types and nullability; removes what Spark cannot analyse."""
@@ -150,6 +196,7 @@ class _Comparison:
                 else:
                     self._findings.add(text, f"Spark refuses it: {str(error)[:200]}")
                 del found[text]
+                self._findings.answers[text] = REFUSED
                 continue
             self._type(text, typed, spark)
 
@@ -157,7 +204,8 @@ class _Comparison:
         if self._by:
             fields: list[Any] = self._grouped(map(F.expr, texts)).schema.fields
             return fields[len(self._keys) :]
-        return self._frame.selectExpr(*texts).schema.fields
+        fields = self._frame.selectExpr(*texts).schema.fields
+        return fields
 
     def _type(self, text: str, typed: Part, spark: Any) -> None:
         of = Domain(spark.dataType.simpleString(), spark.nullable)
@@ -167,7 +215,7 @@ class _Comparison:
 
     def values(self, found: dict[str, Part], *, has_errors: bool) -> None:
         """Compares the values of expressions of one row, or over rows."""
-        mine = {text: values for text, typed in found.items() if (values := self._mine(text, typed, has_errors))}
+        mine = {text: values for text, typed in found.items() if (values := self.values_here(text, typed, has_errors))}
         names = {text: f"c{i}" for i, text in enumerate(mine)}
         ids = {"id": pa.array(range(self._number), pa.int64())}
         masks = {f"ok{i}": pa.array([value is not None for value in values]) for i, values in enumerate(mine.values())}
@@ -185,7 +233,7 @@ class _Comparison:
                         break
         self._errors(found, [(text, i) for text, values in mine.items() for i, v in enumerate(values) if v is None])
 
-    def _mine(self, text: str, typed: Part, has_errors: bool) -> list[Any]:
+    def values_here(self, text: str, typed: Part, has_errors: bool) -> list[Any]:
         """DuckDB's values, each in a dictionary, or None where it raises an error; nothing if it refuses the text."""
         whole = f"struct_pack(v := {failing(typed.sql)})"
         value = f"TRY({whole})" if has_errors else whole
@@ -193,7 +241,9 @@ class _Comparison:
             described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
             if typed.type.name != "VOID" and bare(described) != bare(in_duckdb(typed.type)):
                 self._findings.add(text, f"DuckDB's type is {described}, not {in_duckdb(typed.type)}")
-            return self._values_of(value, 0, self._number, has_errors)
+            found = self._values_of(value, 0, self._number, has_errors)
+            self._findings.answers[text].append(digest([value and [key(value["v"])] for value in found]))
+            return found
         except duckdb.Error as error:
             self._findings.add(text, f"DuckDB refuses it: {str(error)[:300]}; {typed.sql[:300]}")
             return []
@@ -247,8 +297,13 @@ class _Comparison:
                     theirs = self._frame.where(f"id = {i}").selectExpr(f"{text} AS v").toArrow()["v"].to_pylist()
             except OF_SPARK as error:
                 self._conditions(text, str(error), message)
+                self.raised(text, found[text], i)
             else:
                 self._findings.add(text, f"Spark's {theirs}, here {message[:150]}, of {self._shown(text, i)}")
+
+    def raised(self, text: str, typed: Part, i: int) -> None:
+        """Notes the condition of the error that a row raises."""
+        self._findings.answers[text] += [i, condition(self._message(typed.sql, i))]
 
     def _message(self, sql: str, i: int) -> str:
         try:
@@ -283,6 +338,7 @@ class _Comparison:
             # What overflows in Spark's order of additions may not in DuckDB's.
             if "[ARITHMETIC_OVERFLOW]" in raised and found[texts[0]].type.name == "BIGINT":
                 self._findings.errors += 1
+                self.grouped_here(texts[0], found[texts[0]])
             else:
                 self._group(texts[0], found[texts[0]], None)
             return
@@ -292,20 +348,29 @@ class _Comparison:
     def _grouped(self, wanted: Iterable[Any]) -> Any:
         return self._frame.groupBy(*self._keys).agg(*wanted)
 
-    def _group(self, text: str, typed: Part, theirs: list[Any] | None) -> None:
-        """Compares the values of one aggregate; None for an error of Spark."""
+    def grouped_here(self, text: str, typed: Part) -> list[Any] | duckdb.Error:
+        """DuckDB's values of an aggregate, or its error."""
         order = f" ORDER BY {self._by}" if self._keys else ""
         query = f"SELECT {typed.sql} AS v FROM r GROUP BY {self._by}{order}"
         try:
-            table = self._known.execute(query).to_arrow_table()
+            found = _counted(self._known.execute(query).to_arrow_table()["v"]).to_pylist()
         except duckdb.Error as error:
+            self._findings.answers[text].append(str(condition(str(error))))
+            return error
+        self._findings.answers[text].append(digest([[key(value)] for value in found]))
+        return found
+
+    def _group(self, text: str, typed: Part, theirs: list[Any] | None) -> None:
+        """Compares the values of one aggregate; None for an error of Spark."""
+        mine = self.grouped_here(text, typed)
+        if isinstance(mine, duckdb.Error):
+            error = mine
             # What overflows in DuckDB's order of additions may not in Spark's.
             if theirs is None or "[NOT_PROVEN]" in str(error) or "Overflow in HUGEINT addition" in str(error):
                 self._findings.errors += 1
             else:
                 self._findings.add(text, f"Spark's {theirs}, here {str(error)[:200]}")
             return
-        mine = _counted(table["v"]).to_pylist()
         self._findings.compared(text, self._number)
         if theirs is None:
             self._findings.add(text, f"Spark raises an error, here {mine}")
@@ -344,6 +409,11 @@ def failing(sql: str) -> str:
             break
     message = failing(sql[found.end() : end])
     return f'{sql[: found.start()]}CAST(CAST(({message} || id) AS INTEGER) AS "NULL"){failing(sql[end + 1 :])}'
+
+
+def digest(value: object) -> str:
+    """Ten digits that equal values share."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:10]
 
 
 def bare(name: str) -> str:

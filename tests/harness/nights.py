@@ -19,3 +19,8 @@ IN_PROCESS_BY_DAY = pytest.mark.parametrize(
     "session", ["in process", *([pytest.param("spark", marks=pytest.mark.spark)] if AT_NIGHT else [])], indirect=True
 )
 """Marks a test with a `session` that Spark runs by night only."""
+
+SPARK_IN_THE_REST = pytest.mark.parametrize(
+    "session", ["in process", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.rest])], indirect=True
+)
+"""Marks a test with a `session` that Spark runs in `make test-all`, and DuckDB in `make test`."""

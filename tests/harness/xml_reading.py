@@ -16,7 +16,7 @@ from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.malformed import Malformed
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import Documents
@@ -109,7 +109,7 @@ def read(options: SourceOptions, ranges: list[ByteRange]) -> Read:
 def read_cut(path: Path, cuts: Cuts, **options: str) -> Read:
     """What a document says if it is cut so; of a source as `source` has it, where the options say nothing else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges_module, "CHUNK_BYTES", cuts.piece)
+        patch.setattr(split_points, "CHUNK_BYTES", cuts.piece)
         patch.setattr(scan_module, "SCAN_WINDOW", cuts.window)
         patch.setattr(scan_module, "SMALLEST_WINDOW", cuts.smallest_window)
         cut = source(path, follow="false", maxBytesPerPartition=cuts.partition, **options)

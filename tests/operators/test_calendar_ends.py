@@ -50,6 +50,7 @@ def test_they_come_back_as_they_went(zoned: SparkSession) -> None:
     assert rows_of(tuples, SCHEMA) == ROWS
 
 
+@pytest.mark.sampled(3)
 def test_they_are_compared_to_the_microsecond(zoned: SparkSession) -> None:
     tuples = tuples_of(zoned, ROWS, SCHEMA)
     assert tuples is not None

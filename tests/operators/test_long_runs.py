@@ -65,6 +65,7 @@ def test_integer_ids_closed_one_by_one_leave_a_few_punctuations(spark: SparkSess
     assert max(held) < 300
 
 
+@pytest.mark.rest
 def test_string_ids_which_never_coalesce_are_forgotten(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

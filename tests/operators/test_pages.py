@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.documentation.pages import ROOT, blocks, operator_modules
 from tests.harness import notation
+from tests.harness.pages import ROOT, blocks, operator_modules
 from tests.harness.running import Running
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.expressions.aggregates import Aggregate, Over

@@ -43,6 +43,7 @@ def series(draw: st.DrawFn, number: int, spaces: Sequence[SmallSchema] = SPACES)
     return Run(space, drawn, draw(st.integers(0, 1)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "strict", "tolerance"),
     [

@@ -75,6 +75,7 @@ def test_both_walk_a_plan_alike_and_each_goes_on_from_the_other(
     assert seen["refused"] <= seen["drawn"] / 4
 
 
+@pytest.mark.rest
 def test_both_walk_random_sql_alike_and_each_goes_on_from_the_other(
     spark: SparkSession, in_process: InProcessSession
 ) -> None:
@@ -131,6 +132,7 @@ def by_slice(
     return found
 
 
+@pytest.mark.rest
 def test_what_was_found_once_is_alike(spark: SparkSession, in_process: InProcessSession) -> None:
     (drawn,) = SEEN
     known(spark, drawn)

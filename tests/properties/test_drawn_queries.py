@@ -188,6 +188,7 @@ SEEN: list[Streams] = [
 """What was found wrong once."""
 
 
+@pytest.mark.rest
 def test_any_query_answers_as_spark_does(spark: SparkSession) -> None:
     @settings(
         max_examples=EXAMPLES,

@@ -96,6 +96,7 @@ def check(spark: SparkSession, streams_: Streams, directory: Path) -> None:
             assert written(into / str(n), columns[n]) == expected[n], f"{asked[n]}\n{streams_.slices}"
 
 
+@pytest.mark.rest
 def test_any_query_writes_what_spark_answers(spark: SparkSession, tmp_path: Path) -> None:
     @settings(
         max_examples=max(1, settings().max_examples // 250),

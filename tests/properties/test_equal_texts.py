@@ -296,6 +296,14 @@ def test_what_is_the_same_in_other_words_is_as_safe(drawn: Joined, query: str) -
     assert verdict(drawn, query)[:2] == (True, True)
 
 
+@pytest.mark.parametrize("order", ["s0, s1, s2", "s1, s0, s2", "s2, s1, s0"])
+def test_a_range_counts_at_each_join_of_attributes_that_equal_its_own(order: str) -> None:
+    drawn = Joined((), ("b0 prefix; c0", "b1; c1", "b2; c2"), 0)
+    for bound in ("c2", "a1"):
+        query = f"SELECT a0 FROM {order} WHERE c0 = b1 AND c2 = a1 AND b0 <= {bound}"
+        assert judged(plan(drawn, query), follow=True).is_safe
+
+
 def test_attributes_that_are_never_null_are_equal_by_their_null_safe_equality() -> None:
     tables = CYCLE.tables.replace("INT", "INT NOT NULL")
     for equal in ("a0 <=> a2", "a2 IS NOT DISTINCT FROM a0", "NOT (a0 IS DISTINCT FROM a2)"):

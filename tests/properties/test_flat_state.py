@@ -114,6 +114,7 @@ WAYS = [at_once, by_halves, by_a_watermark, by_lists, up_to_a_key, late]
 DRAWS = 40 if AT_NIGHT else 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("draw", range(DRAWS))
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_held_does_not_grow_with_the_closed_keys(name: str, draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +315,7 @@ def drawn(name: str, random: Random) -> Endless:
     return Endless(name, schemes if random.random() < 0.6 else schemes[:1] * 2, (key, random.choice(moments)), listed)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", IN_TIME)
 def test_what_is_called_bounded_stays_flat_and_what_is_not_grows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xmlstream.operators.state.completion.EXACT_PUNCTUATIONS", 8)  # kept of what completes nothing

@@ -44,6 +44,7 @@ def ranges(draw: st.DrawFn, number: int, spaces: Sequence[SmallSchema] = SPACES)
     return Run(space, drawn, draw(st.integers(0, 1)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "residual"), CHOSEN)
 def test_a_range_join_keeps_what_may_still_find_a_partner(session: Session, kind: Kind, residual: str) -> None:
     # By day a full join has a state too large to rewrite, too.
@@ -79,6 +80,7 @@ NUMBERED = [small for small in SMALL if small.domain.type in ("INT", "BIGINT", "
 OF_SPARK = [small for small in SMALL if small.domain.type in ("DATE", "DECIMAL(2,1)", "DOUBLE")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("last", range(len(NUMBERED) + AT_NIGHT * len(OF_SPARK)))
 def test_a_frame_of_a_distance_keeps_what_a_later_row_may_see(session: Session, last: int) -> None:
     if last >= len(NUMBERED) and is_in_process(session):

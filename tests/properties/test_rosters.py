@@ -88,6 +88,7 @@ EXAMPLES = settings(
 )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize("order", [None, "n"])
 @pytest.mark.parametrize("ungrammatical", ["divert", "fail"])

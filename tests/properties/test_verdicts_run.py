@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
-from tests.harness.nights import AT_NIGHT
+from tests.harness.nights import AT_NIGHT, SPARK_IN_THE_REST
 from tests.harness.refused_in_process import is_refusal
 from tests.harness.running import view
 from tests.harness.walking import Walk
@@ -56,6 +56,7 @@ PLANS = settings().max_examples // (5 if AT_NIGHT else 6)
 """How many are drawn: two hundred by night; by day none under Spark, where the pinned ones run."""
 
 
+@SPARK_IN_THE_REST
 def test_what_is_said_of_a_query_is_what_happens(session: AnySession) -> None:
     said: Counter[str] = Counter()
     draws = AT_NIGHT or is_in_process(session)

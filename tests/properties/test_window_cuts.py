@@ -29,7 +29,7 @@ from xmlstream.sql.script import read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.rest, pytest.mark.spark]
 
 COLUMNS = "n INT NOT NULL, a INT, b INT NOT NULL, c INT"
 TABLE = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import PACKAGES, ROOT
+from tests.harness.pages import PACKAGES, ROOT
 from xmlstream.punct_ns.errors import UsageError, in_callers_words, on_command_line
 
 BOTH = {
@@ -38,7 +38,20 @@ def _hints() -> set[str]:
     return {f"{Path(p).name}: {text}" for p in ours for text in quoted.findall(p.read_text(encoding="utf-8"))}
 
 
-NO_ARGUMENT = {"--prefix", "--format", "--operate", "--profile", "--table", "--add", "--remove", "--into"}
+NO_ARGUMENT = {
+    *(
+        "--prefix",
+        "--format",
+        "--operate",
+        "--profile",
+        "--table",
+        "--add",
+        "--remove",
+        "--into",
+        "--option",
+        "--alert-command",
+    )
+}
 """Options of other programs, and of commands that Python has no function for."""
 
 

@@ -22,7 +22,7 @@ from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
@@ -189,6 +189,7 @@ def test_every_stream_has_the_values_that_the_document_has(name: str) -> None:
     assert check_grammar(stream(DATA, name)).violation is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -200,7 +201,7 @@ def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     path.write_text(XMark(seed, **{kind: int(count * size) for kind, count in counts.items()}).document())
     names = random.sample(list(xmark.XMARK_STREAMS), random.randint(2, len(xmark.XMARK_STREAMS)))
     alone = [read_all(stream(path, name))[0] for name in names]
-    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 1000, 1 << 20]))
+    monkeypatch.setattr(split_points, "CHUNK_BYTES", random.choice([1, 1000, 1 << 20]))
     monkeypatch.setattr(scan_module, "SCAN_WINDOW", random.choice([100, 5000, 1 << 20]))
     first, *others = (stream(path, name, maxBytesPerPartition=random.choice(["1", "5k"])) for name in names)
     together = Reading.of(first, beside=tuple(map(Reading.of, others)))

@@ -1,61 +1,35 @@
 """Options of the builder's `run` and `start`, how `help()` shows them, and what wrong names and arguments are answered.
 
-`ON_QUERIES` and the tables beside it have, for each method of PySpark, pandas or polars that the builder lacks, what to
+`ON_QUERIES` and the tables beside it have, for each method of PySpark that the builder lacks, what to
 write instead; names are compared without case and underscores.
 """
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
+from xmlstream.dataclasses import fields, replace
 from xmlstream.extensions import extension
+from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, is_endless, topological
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UnsafeQuery, UsageError, did_you_mean, in_callers_words
+from xmlstream.runtime.change.continued import continuing
+from xmlstream.runtime.options import CommandOptions, Options
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
 from xmlstream.sink.target import Target
-from xmlstream.sink.xml_documents import PLAIN
 
 
 class CommonOptions(TypedDict, total=False):
-    """Options of a run of one or several queries.
-
-    Attributes:
-        keep_open: The end of the input does not close the query: a later run resumes.
-        metrics: A file that gets one JSON object per slice.
-        overwrite: Remove the documents of an earlier query from the output first.
-        moved: Accept that inputs or outputs have moved since the last run, or that published documents or loaded slices
-            are gone.
-        change: Go on with the state of the query that the checkpoint belongs to, as far as the plan allows.
-        undo: Return to the query before a change, if no slice was committed since.
-        trigger: For `start`, shortest time between two slices, such as `10s`.
-        purge_after: Longest time to keep tuples, such as `1000 slices`, `1 hour` or `PT1H`. Older tuples become dead
-            letters, and from then on the result is not exact.
-        warn_after: Warn if tuples wait and a promised scheme sends no punctuation for so long: `40 slices`,
-            `10 minutes`, `PT10M`; by default after both 40 slices and a minute.
-        name: Name of the query in Spark.
-        continues: An output of an earlier query, in XML or Parquet, or that query's checkpoint: what it has closed is
-            final, and left out here.
-        incomplete: Where documents are gone that the earlier query has read: punctuations of what cannot be whole, and
-            is left out; or `none`.
-        on_slice: Called with the report of each committed slice.
-        work: With a checkpoint in an object store, the directory of its working copy; by default a temporary one.
-        as_written: Run the plan as written, without the optimizer's rules.
-        monitor: Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's
-            `monitor` is its URL. Needs the extra `monitor`.
-        allow_unsafe: For `start`, also run a query that never answers or keeps tuples without bound.
-        strict: For `run`, refuse a query that answers or purges only because its input ends.
-    """
+    """Options of a run of one or several queries: their types. `xmlstream.runtime.options` has their meaning."""
 
     keep_open: bool
     metrics: str | Path | None
@@ -78,12 +52,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class RunOptions(CommonOptions, total=False):
-    """Options of a run of a query with one result.
-
-    Attributes:
-        row_tag: Tag of the result's tuples, `row` by default.
-        root_tag: Tag of the result's documents, `rows` by default.
-    """
+    """Options of a run of a query with one result."""
 
     row_tag: str
     root_tag: str
@@ -122,13 +91,15 @@ def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
     return described
 
 
-def keywords_of(defaults: Mapping[str, Any], *kinds: type) -> list[Keyword]:
-    """The keys of a TypedDict, the last of `kinds`, as keywords; the docstrings of all kinds say what each means."""
-    documented = "".join(inspect.cleandoc(kind.__doc__ or "") + "\n" for kind in kinds)
-    meanings = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", documented, re.MULTILINE))
+def keywords_of(kind: type, defaults: Mapping[str, Any], meanings: Mapping[str, str] | None = None) -> list[Keyword]:
+    """The keys of a TypedDict as keywords; without their meanings, its docstring has them."""
+    if meanings is None:
+        meanings = dict(
+            re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", inspect.cleandoc(kind.__doc__ or ""), re.MULTILINE)
+        )
     return [
-        Keyword(name, str(getattr(kind, "__forward_arg__", kind)), defaults.get(name), meanings.get(name, ""))
-        for name, kind in kinds[-1].__annotations__.items()
+        Keyword(name, str(getattr(type_, "__forward_arg__", type_)), defaults.get(name), meanings.get(name, ""))
+        for name, type_ in kind.__annotations__.items()
     ]
 
 
@@ -145,14 +116,14 @@ def keywords_in(text: str) -> list[Keyword]:
     return [Keyword(n, t or ("str | None" if d is None else type(d).__name__), d, m) for n, t, d, m in types]
 
 
-_DEFAULTS = {
-    **{setting.name: setting.default for setting in fields(Settings)},
-    **dict.fromkeys(("as_written", "monitor", "allow_unsafe", "strict"), False),
-    **dict.fromkeys(("continues", "incomplete")),
-    **{name: getattr(PLAIN, name) for name in ("row_tag", "root_tag")},
+_DEFAULTS = {option.name: option.default for option in fields(CommandOptions)} | {"on_slice": None, "monitor": False}
+_MEANINGS = {option.name: in_callers_words(option.metadata["meaning"]) for option in fields(CommandOptions)} | {
+    "on_slice": "Called with the report of each committed slice.",
+    "monitor": "Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's\n"
+    "        `monitor` is its URL. Needs the extra `monitor`.",
 }
-COMMON_OPTIONS = keywords_of(_DEFAULTS, CommonOptions)
-RUN_OPTIONS = keywords_of(_DEFAULTS, CommonOptions, RunOptions)
+COMMON_OPTIONS = keywords_of(CommonOptions, _DEFAULTS, _MEANINGS)
+RUN_OPTIONS = keywords_of(RunOptions, _DEFAULTS, _MEANINGS)
 
 
 _TAKEN = (
@@ -174,36 +145,23 @@ def _table(default: str, listed: Mapping[str, str]) -> Mapping[str, str]:
 ON_QUERIES = _table(
     "help(xs.Query) lists its methods; " + _IN_SQL,
     {
-        "show count take head first tail toPandas toLocalIterator toDF df pl fetchall fetchone toList toDicts display"
-        " rows execute compute iterrows itertuples values index iloc loc shape print sample slice toPolars": _TAKEN,
+        "show count take head first tail toPandas toLocalIterator toDF display rows sample": _TAKEN,
         "foreach foreachBatch": "foreach_slice(f).run() calls f(tuples, punctuations, number)",
-        "write writeStream save saveAsTable cache persist checkpoint sink toSql": _WRITTEN,
-        "toCsv toParquet toJson toXml writeParquet sinkParquet writeCsv": 'run(output="out.parquet"), "out.csv",'
-        ' "out.json" or "out"',
+        "write writeStream save saveAsTable cache persist checkpoint": _WRITTEN,
         "awaitTermination stop trigger": 'start("out", "state") returns a handle with awaitTermination() and stop()',
-        "sortValues nlargest reverse offset": 'order_by("a DESC"), or group_by("k").top(3, "a DESC")',
-        "rename": 'with_column_renamed("old", "new"), or select("old AS new", …)',
-        "assign fillna na eval mutate replace": 'with_column("a", "coalesce(a, 0)")',
-        "cast astype": 'with_column("a", "CAST(a AS DOUBLE)")',
+        "offset": 'order_by("a DESC"), or group_by("k").top(3, "a DESC")',
+        "fillna na replace": 'with_column("a", "coalesce(a, 0)")',
         "withColumns withColumnsRenamed": "with_column or with_column_renamed for each",
         "dropna": 'where("a IS NOT NULL")',
-        "query having": 'where("n > 3"), also behind agg',
-        "merge": 'join(other, ["key"], "left")',
-        "mergeAsof asofJoin": 'join_asof(other, "ts", by=["key"])',
-        "map apply mapInPandas mapInArrow flatMap transform": _FUNCTION,
-        "pipe": "pass the query to the function, f(query)",
+        "mapInPandas mapInArrow transform": _FUNCTION,
         "intersectAll exceptAll": "intersect and subtract, which remove duplicates, as in SQL",
-        "agg cube rollup pivot max min sum mean avg median nunique size keyBy partitionBy": _GROUPED,
-        "groupByDynamic resample tumble hop": 'window("ts", "10 minutes").group_by("window").agg("count(*) AS n")',
-        "diff shift cumsum rolling over lag": 'select("*", "lag(a) OVER (PARTITION BY k ORDER BY ts) AS b")',
+        "agg cube rollup pivot max min sum mean avg": _GROUPED,
         "alias": 'select("a AS b"), or join(…, left="l", right="r")',
-        "unique": 'distinct(), or drop_duplicates(["key"])',
-        "append concat": "union_all(other)",
         "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with'
         " all",
         "unionByName": "select the attributes in the other query's order, then union_all",
         "withWatermark watermark": 'punctuate("order of ts, slack 5 minutes") if the tuples come in an order',
-        "printSchema describe summary info": "print schema, columns or explain()",
+        "printSchema describe summary": "print schema, columns or explain()",
         "dtypes": "schema has the types",
         "rdd repartition coalesce hint": _PLANNED,
         "sparkSession isStreaming": "spark is its session; run() reads to the end, start() waits for more",
@@ -237,8 +195,8 @@ OF_PACKAGE = _table(
 
 def no_such_name(name: str, what: str, instead: Mapping[str, str], known: Iterable[str]) -> str:
     """The message for a name that there is not: what, and what to write."""
-    near = difflib.get_close_matches(name, [each for each in known if not each.startswith("_")], n=1, cutoff=0.75)
-    hint = instead.get(name.replace("_", "").lower()) or (f"did you mean {near[0]}?" if near else instead[""])
+    public = [each for each in known if not each.startswith("_")]
+    hint = instead.get(name.replace("_", "").lower()) or did_you_mean(name, public, instead[""], 0.75)
     return f"{what} has no {name}; Hint: {hint}"
 
 
@@ -254,14 +212,7 @@ def no_column(name: object) -> str:
 _OF_CALLS = {
     "distinct": 'drop_duplicates(["a", "b"])',
     "where": 'where("a > 3 AND b < 5")',
-    "left_on": 'on="left.a = right.b" names an attribute of each side',
     **dict.fromkeys(("extended", "mode"), 'explain("text")'),
-    **dict.fromkeys(
-        ("by", "descending", "desc", "reverse"), 'the names stand alone: group_by("k"), order_by("a DESC")'
-    ),
-    "suffix": 'with_column_renamed("a", "b") on one side first',
-    "keep": "of each key the first tuple is kept; the last one is max_by(a, ts) of a group",
-    "columns": 'the names stand alone: drop("a", "b")',
 }
 _TYPES: Mapping[str, tuple[str, type]] = {
     "int": ("a whole number", int),
@@ -388,40 +339,69 @@ def require_known(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in RunOptions.__annotations__:
             names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            hint = _OF_SPARK.get(name, hint)
+            hint = _OF_SPARK.get(name) or did_you_mean(name, names, f"there are {', '.join(names)}")
             raise UsageError(f"a run has no option {name}", hint=hint)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
     """The runner's settings for several results."""
-    metrics, work = options.pop("metrics", None), options.pop("work", None)
-    if (monitor := options.pop("monitor", False)) is not False:
-        options["watcher"] = extension("monitor")("0" if monitor is True else str(monitor))
+    options.pop("monitor", None)  # `watched` serves it, once the plan is known to be safe
     if (on_slice := options.pop("on_slice", None)) is not None:
         options["on_slice"] = lambda report: on_slice(report.json())
-    options["picture"] = partial(extension("picture of a run"), follow=follow)
-    for which_plan in ("as_written", "allow_unsafe", "strict", "continues", "incomplete"):
-        options.pop(which_plan, None)  # these choose the plan, and are no settings
+    if isinstance(incomplete := options.get("incomplete"), str):
+        options["incomplete"] = [incomplete]
+    for place in ("metrics", "work", "continues"):
+        if (given := options.pop(place, None)) is not None:
+            options[place] = str(given)
     return Settings(
-        targets=tuple(targets),
+        tuple(targets),
         checkpoint=None if checkpoint is None else str(checkpoint),
         follow=follow,
-        metrics=None if metrics is None else str(metrics),
-        work=None if work is None else str(work),
+        picture=partial(extension("picture of a run"), follow=follow),
         **options,
     )
 
 
-def require_safe(root: Node, options: CommonOptions, *, follow: bool) -> None:
+def watched(settings: Settings, monitor: bool | int | str = False) -> Settings:
+    """The settings with the live page of the option `monitor`."""
+    if monitor is False:
+        return settings
+    return replace(settings, watcher=extension("monitor")("0" if monitor is True else str(monitor)))
+
+
+def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | None = None) -> Node:
+    """The plan that runs: what an earlier query has closed is left out, and the optimizer's rules are applied.
+
+    Args:
+        root: The plan as written.
+        settings: The settings; `as_written` leaves out the rules.
+        say: Gets a line with what is left out, if anything is.
+
+    Raises:
+        UsageError: The output to continue cannot be continued.
+        StateError: A query that runs writes to it, or documents that it has read are gone.
+    """
+    earlier, targets = settings.continues, settings.targets
+    continued = continuing(root, earlier, settings.checkpoint, targets, settings.incomplete)
+    if say is not None and continued is not root:
+        say(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
+    return continued if settings.as_written else optimized(continued)
+
+
+def require_safe(root: Node, options: Options) -> UnsafeQuery | None:
     """Refuses an unsafe query: over inputs without an end unless `allow_unsafe`, else only if `strict`.
+
+    Returns:
+        The refusal that `allow_unsafe` has kept from being raised, if there is one.
 
     Raises:
         UnsafeQuery: Over inputs without an end the query would never answer, or keep tuples without bound.
     """
-    if options.get("strict") and not follow and (refusal := unsafe(root, strict=True)) is not None:
+    if options.strict and not options.follow and (refusal := unsafe(root, strict=True)) is not None:
         raise refusal
-    has_no_end = follow or any(map(is_endless, topological(root)))
-    if has_no_end and not options.get("allow_unsafe") and (refusal := unsafe(root, follow=follow)) is not None:
+    if not options.follow and not any(map(is_endless, topological(root))):
+        return None
+    refusal = unsafe(root, follow=options.follow)
+    if refusal is not None and not options.allow_unsafe:
         raise refusal
+    return refusal

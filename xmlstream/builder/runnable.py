@@ -22,11 +22,13 @@ from xmlstream.builder.run_options import (
     CommonOptions,
     RunOptions,
     in_sentences,
+    plan_to_run,
     require_known,
     require_safe,
     require_sql,
     settings_of,
     takes,
+    watched,
 )
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.optimizer.rules import optimized
@@ -34,7 +36,7 @@ from xmlstream.plan.nodes import Node, results, together
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime import runner
-from xmlstream.runtime.change.continued import continuing
+from xmlstream.runtime.launched import Handle
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.engines import Session, is_in_process
@@ -91,7 +93,7 @@ class Insert:
         return run([self], checkpoint, **options)
 
     @takes(COMMON_OPTIONS)
-    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> runner.Handle:
+    def start(self, checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Handle:
         """Starts the query alone, as `xmlstream.start` does; returns a handle with the names of PySpark's."""
         return start([self], checkpoint, **options)
 
@@ -115,9 +117,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
 
 
 @takes(COMMON_OPTIONS)
-def start(
-    inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]
-) -> runner.Handle:
+def start(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Handle:
     """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
 
     Args:
@@ -171,10 +171,10 @@ def _prepared(
         raise UsageError("a query without its output", hint='xs.run([query.insert_into("out")]), or query.run("out")')
     targets = [insert.target for insert in inserts]
     root = together([insert.root for insert in inserts], [target.shown for target in targets])
-    root = continuing(root, options.get("continues"), checkpoint, targets, options.get("incomplete"))
-    root = root if options.get("as_written") else optimized(root)
-    require_safe(root, options, follow=follow)
-    return root, settings_of(targets, checkpoint, follow=follow, **options)
+    settings = settings_of(targets, checkpoint, follow=follow, **options)
+    root = plan_to_run(root, settings)
+    require_safe(root, settings)
+    return root, watched(settings, options.get("monitor", False))
 
 
 @in_sentences()
@@ -228,7 +228,7 @@ class Runnable:
         *,
         sink: Sink | TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
-    ) -> runner.Handle:
+    ) -> Handle:
         """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
         Args:

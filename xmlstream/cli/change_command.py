@@ -58,11 +58,11 @@ def _change(
     script: Script, directory: Folder, output: str | None, engine: str | None, *, moved: bool, as_written: bool
 ) -> QueryChange:
     """The change, planned by an engine; without its name by DuckDB, if that computes all of the query."""
+    from xmlstream.builder.run_options import plan_to_run
     from xmlstream.cli.run import Engines
-    from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.change.changed_checkpoint import planned_change
-    from xmlstream.runtime.change.continued import continuing
-    from xmlstream.runtime.change.same_query import QueryRecord
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
+    from xmlstream.runtime.settings import Settings
     from xmlstream.session.engines import engine_of
 
     before = QueryRecord.of(directory)
@@ -72,10 +72,11 @@ def _change(
     one = next((each for each in before.outputs if each.output == output), None)
     targets = script.targets(output, *((one.row_tag, one.root_tag, one.xml) if one is not None else ()))
 
-    def planned(session: Session) -> QueryChange:
-        root = continuing(script.plan(session), None, directory.path(), targets)
-        root = root if as_written else optimized(root)
+    def of_engine(session: Session) -> QueryChange:
+        root = plan_to_run(
+            script.plan(session), Settings(targets, checkpoint=str(directory.path()), as_written=as_written)
+        )
         return planned_change(directory, root, targets, engine_of(session).zone, moved=moved)
 
     with Engines(engine) as engines:
-        return engines.first_able(planned)
+        return engines.first_able(of_engine)

@@ -234,8 +234,8 @@ def check(
 
 
 def _check(name: str, source: SourceOptions) -> None:
+    from xmlstream.punct_ns.errors import counted
     from xmlstream.runtime.likely_mistakes import of_source
-    from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.preflight import require_found
     from xmlstream.sources.xml.grammar.check import check_grammar
 
@@ -258,10 +258,9 @@ def _check_rules(name: str, node: Node) -> None:
     from xmlstream.dataclasses import replace
     from xmlstream.operators.punctuate import Punctuate
     from xmlstream.plan.nodes import Node
-    from xmlstream.punct_ns.errors import UngrammaticalStream
+    from xmlstream.punct_ns.errors import UngrammaticalStream, counted
     from xmlstream.runtime import runner
     from xmlstream.runtime.likely_mistakes import MISREAD
-    from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
     from xmlstream.sink.target import Target
 

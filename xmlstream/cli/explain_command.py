@@ -189,8 +189,8 @@ def _waiting(checkpoint: str, key: dict[str, str], *, as_json: bool) -> str:
     from xmlstream.diagnosis.inspection import inspect, plan_of
     from xmlstream.diagnosis.report import in_words
     from xmlstream.diagnosis.so_far import with_value_so_far
-    from xmlstream.runtime.change.same_query import QueryRecord
     from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
 
     with readable(checkpoint) as (directory, _):
         plan_of(directory)

@@ -13,13 +13,12 @@ import shutil
 import sys
 import textwrap
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
+from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -85,8 +84,7 @@ def _matching(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
     found = {name: file for name, file in known.items() if wanted in (name, PurePath(name).name, PurePath(name).stem)}
     if not found:
         stems = sorted(PurePath(name).stem for name in known if name.endswith(".sql"))
-        near = get_close_matches(wanted, stems, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(stems)}"
+        hint = did_you_mean(wanted, stems, f"there are {', '.join(stems)}")
         raise UsageError(f"there is no example {wanted}", hint=hint)
     return found
 
@@ -196,8 +194,7 @@ def page_of_topic(topic: str) -> Page:
     known = {page.topic: page for page in pages()}
     wanted = topic.lower().replace("-", "_")
     if wanted not in known:
-        near = get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = did_you_mean(wanted, known, f"there are {', '.join(known)}")
         raise UsageError(f"the manual has no page {topic}", hint=hint)
     return known[wanted]
 

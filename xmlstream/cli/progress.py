@@ -22,9 +22,10 @@ from rich.text import Text
 
 from xmlstream.monitor.closed_map import AxisRow
 from xmlstream.monitor.run_view import RunView
-from xmlstream.punct_ns.errors import few
+from xmlstream.punct_ns.errors import counted, few
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, SliceReport
 from xmlstream.runtime.likely_mistakes import MISREAD, Finding
-from xmlstream.runtime.metrics import BEFORE, SliceReport, Totals, counted
+from xmlstream.runtime.metrics import Totals
 
 EVERY_SECONDS = 2.0
 """Shortest time between two plain lines."""

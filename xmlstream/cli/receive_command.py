@@ -10,8 +10,7 @@ import typer
 
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_line import argument, flag, name_values, option, say
-from xmlstream.punct_ns.errors import InputError, reason
-from xmlstream.runtime.metrics import counted
+from xmlstream.punct_ns.errors import InputError, counted, reason
 
 if TYPE_CHECKING:
     from xmlstream.sources.receivers.receiving import Receiving

@@ -12,25 +12,25 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
+from xmlstream.builder.run_options import plan_to_run
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted_signals
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
-from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import Node, StreamScan
+from xmlstream.plan.nodes import StreamScan
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.runtime.change.continued import continuing
+from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_disjoint, require_found
-from xmlstream.runtime.runner import Launched, launch
+from xmlstream.runtime.runner import launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
@@ -70,22 +70,7 @@ class Environment:
     engine: str = "spark"
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """How the plan of a run is made of the query's.
-
-    Attributes:
-        as_written: Whether it is that plan, without the optimizer's rules.
-        continues: The output of the earlier query that it continues, if any.
-        incomplete: What cannot be whole then (`xmlstream.runtime.change.continued`).
-    """
-
-    as_written: bool = False
-    continues: str | None = None
-    incomplete: Sequence[str] | None = None
-
-
-def run_script(script: Script, settings: Settings, environment: Environment, console: Console, how: How) -> Summary:
+def run_script(script: Script, settings: Settings, environment: Environment, console: Console) -> Summary:
     """Runs to the end of the input; a query that follows its input runs until an interrupt.
 
     Raises:
@@ -98,7 +83,7 @@ def run_script(script: Script, settings: Settings, environment: Environment, con
     with _warnings_on(console):
         _require_startable(script, settings)
         with noted_signals() as interrupts:
-            return _watched(_Run(script, settings, environment, console, interrupts, how))
+            return _watched(_Run(script, settings, environment, console, interrupts))
 
 
 def _watched(run: _Run) -> Summary:
@@ -148,15 +133,9 @@ class _Run:
     """A run in its own thread, and its state for the main thread."""
 
     def __init__(
-        self,
-        script: Script,
-        settings: Settings,
-        environment: Environment,
-        console: Console,
-        interrupts: Interrupts,
-        how: How,
+        self, script: Script, settings: Settings, environment: Environment, console: Console, interrupts: Interrupts
     ) -> None:
-        self._script, self._settings, self._how = script, settings, how
+        self._script, self._settings = script, settings
         self.environment, self.console, self.interrupts = environment, console, interrupts
         self._has_begun = False
         self._summary: Summary | None = None
@@ -196,8 +175,7 @@ class _Run:
         with ExitStack() as stack:
             spark = stack.enter_context(session_in(self.environment, self.console))
             settings = self._settings
-            written = self._continuing(self._script.plan(spark))
-            root = written if self._how.as_written else optimized(written)
+            root = plan_to_run(self._script.plan(spark), settings, self._print)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
             verbose = self.environment.verbose
             on_slice = stack.enter_context(shown(self.console, view, verbose=verbose, follow=settings.follow))
@@ -209,14 +187,6 @@ class _Run:
             if launched.after is not None:
                 self._print(f"going on from the checkpoint {settings.checkpoint}, after {launched.after}")
             return self._wait(launched)
-
-    def _continuing(self, root: Node) -> Node:
-        """The plan, which continues an output if the command names one; prints what is final there."""
-        how, settings = self._how, self._settings
-        continued = continuing(root, how.continues, settings.checkpoint, settings.targets, how.incomplete)
-        if continued is not root:
-            self._print(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
-        return continued
 
     def _print(self, line: str) -> None:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)

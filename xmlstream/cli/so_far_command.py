@@ -46,9 +46,9 @@ def so_far(
     from xmlstream.cli.run import Engines
     from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.diagnosis.so_far import results_so_far
-    from xmlstream.runtime.change.same_query import QueryRecord
     from xmlstream.runtime.checkpoint.commit_log import numbers_in
     from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
 
     with readable(checkpoint) as (directory, refresh):
         plan_of(directory)

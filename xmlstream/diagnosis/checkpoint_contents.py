@@ -13,16 +13,17 @@ from typing import TypeVar
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.diagnosis.inspection import plan_of
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.storage.durable import checksum_text, damaged
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, hidden, unseal, unsealed
-from xmlstream.plan.written_plan import PLAN_FILE, brief
+from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.change.same_query import QUERY, NodeRecord, QueryRecord
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, ENDED, PUBLISHED, Document, listings
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, PlannedSlice, made_whole
 from xmlstream.runtime.checkpoint.migrations import Formats
+from xmlstream.runtime.checkpoint.same_query import QUERY, NodeRecord, QueryRecord
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.target import SINKS

@@ -30,8 +30,8 @@ from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import Constant, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.runtime.change.same_query import is_begun
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
+from xmlstream.runtime.checkpoint.same_query import is_begun
 
 SHOWN = 3
 """Number of example rows per log."""
@@ -111,7 +111,7 @@ class _Inspection:
             for node in topological(self._root)
             if not isinstance(node.operator, Scan | Static | Results)
         }
-        senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
+        senders = [n for n in topological(self._root) if n.operator.declared_in is not None]
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
         sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}

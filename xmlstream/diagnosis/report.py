@@ -12,8 +12,7 @@ from typing import Any
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.missing import SliceTime
 from xmlstream.operators.storage.records import Record
-from xmlstream.punct_ns.errors import few
-from xmlstream.runtime.metrics import counted, in_units
+from xmlstream.punct_ns.errors import counted, few, in_units
 
 _SHOWN = 3
 """The most tuples so far that a report in words shows."""

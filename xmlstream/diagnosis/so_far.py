@@ -35,16 +35,23 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters, names, topological
 from xmlstream.plan.written_plan import PLAN_FILE
-from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, left_to_spark, original_error
+from xmlstream.punct_ns.errors import (
+    QueryError,
+    StateError,
+    UsageError,
+    XmlStreamError,
+    in_units,
+    left_to_spark,
+    original_error,
+)
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.runtime.loop.driving import is_apart
 from xmlstream.runtime.loop.plan_state import PlanState
-from xmlstream.runtime.metrics import in_units
 from xmlstream.session.engines import engine_of, is_in_process, open_session
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sink.result_tables import no_rows, objects_text, values_alone

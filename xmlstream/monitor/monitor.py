@@ -26,9 +26,9 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, store_at, unseal
 from xmlstream.punct_ns.errors import StateError, UsageError, not_installed, reason
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.checkpoint import ENDED, LETTERS
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.runtime.watching import Watched
 

@@ -30,10 +30,11 @@ from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, declare
-from xmlstream.runtime.metrics import SliceReport, Totals
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
+from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched, what_of
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.remedies import Remedy, remedies
@@ -159,7 +160,7 @@ class RunView:
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
-        self._closed = ClosedMap.of(run.root)
+        self._closed = ClosedMap.of(run.root, datetime.now(UTC) if run.engine is not None else None)
         self._lateness = Lateness(run, self._closed)
         self._axes = self._closed.compared()
         self.state = "running"

@@ -17,9 +17,9 @@ Source: Li et al. 2006, §5.2. Theorems 2 and 4: if any plan is safe, so is the 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, product
 
 from sqlglot import exp
 
@@ -37,7 +37,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.expressions.equalities import widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import loses_nothing, lossless_cast, type_name
+from xmlstream.operators.expressions.type_rules import loses_nothing, lossless_cast
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import (
     Equality,
@@ -79,6 +79,7 @@ class JoinRegion:
             selects the tuples in which they are.
         equalities: Pairs of equal attributes, each as (number of the input, name).
         residual: The conjuncts of all other conditions.
+        equal: For an attribute in an equality, the equal one of its type of each input.
         output: For each attribute of the root its expression over attributes of the inputs, as Spark SQL.
         purge: The purge strategy that the query sets for one of the joins, the topmost first.
     """
@@ -88,6 +89,7 @@ class JoinRegion:
     inputs: tuple[Node, ...]
     equalities: tuple[tuple[InputAttribute, InputAttribute], ...]
     residual: tuple[Residual, ...]
+    equal: Mapping[str, Mapping[int, str]]
     output: Mapping[str, str]
     purge: PurgeStrategy = EAGER
 
@@ -144,6 +146,7 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
         tuple(walk.inputs[i] for i in order),
         tuple(((place[i], one), (place[j], other)) for (i, one), (j, other) in equalities),
         tuple(Residual(part.condition, frozenset(place[i] for i in part.inputs)) for part in walk.residual),
+        {name: {place[i]: one for i, one in names.items()} for name, names in walk.equal.items()},
         {name: output[name] for name in root.schema.names},
         walk.purge,
     )
@@ -165,7 +168,7 @@ class _Walk:
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
         self.residual: list[Residual] = []
         self.purge = EAGER
-        self._equal: dict[str, dict[int, str]] = {}  # for an attribute in an equality, the equal one of each input
+        self.equal: dict[str, dict[int, str]] = {}  # for an attribute in an equality, the equal one of each input
 
     def of_join(self, node: Node) -> dict[str, str]:
         """Adds a join; returns for each of its attributes its expression over attributes of the inputs."""
@@ -220,7 +223,7 @@ class _Walk:
             for type_ in types:
                 names: dict[int, str] = {}
                 for i, name in (place for place in group if self._type(place) == type_):
-                    self._equal[name] = names
+                    self.equal[name] = names
                     names.setdefault(i, name)
         return [(only[one], only[other]) for one, other in self.equalities]
 
@@ -260,8 +263,8 @@ class _Walk:
         new = unique(name, self._input_of)
         self._input_of[new] = i
         domain = self.inputs[i].schema.attribute(name).domain
-        wide = lossless_cast(domain, type_name(type_)) or Domain(type_name(type_), domain.nullable)
-        text = render(cast_to(named(name), type_name(type_)))
+        wide = lossless_cast(domain, type_.name) or Domain(type_.name, domain.nullable)
+        text = render(cast_to(named(name), type_.name))
         self.inputs[i] = with_computed(self.inputs[i], new, wide, text)
         return i, new
 
@@ -271,7 +274,7 @@ class _Walk:
         own = {name: {i: name} for i, node in enumerate(self.inputs) for name in node.schema.names}
         for part in self.residual.copy():
             tree = expression(part.condition)
-            terms = {name: self._equal.get(name, own[name]) for name in attributes_in(tree)}
+            terms = {name: self.equal.get(name, own[name]) for name in attributes_in(tree)}
             fitting = [i for i in range(len(self.inputs)) if all(i in of for of in terms.values())]
             if fitting and not throwable(tree, every):
                 self.residual.remove(part)
@@ -447,13 +450,54 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
     equalities = tuple(_between(region, blocks))
     here = frozenset[int]().union(*(block.inputs for block in blocks))
     conditions = [
-        part.condition
+        expression(part.condition)
         for part in region.residual
         if part.inputs <= here and not any(part.inputs <= block.inputs for block in blocks)
     ]
+    plan = _joined_on(region, blocks, equalities, conditions)
+    if (plan is None or not plan.is_safe) and (more := _bounds_on_equals(region, blocks)):
+        return _joined_on(region, blocks, equalities, [*conditions, *more]) or plan
+    return plan
+
+
+def _bounds_on_equals(region: JoinRegion, blocks: Sequence[JoinPlan]) -> list[exp.Expr]:
+    """The comparisons of the region on attributes of several blocks that equal the compared ones.
+
+    A comparison `x <= y` within one block restricts what may still come to it, which a punctuation of another block
+    on an attribute that equals `x` or `y` can tell.
+    """
+    block_of = {i: number for number, block in enumerate(blocks) for i in block.inputs}
+    input_of = {name: i for i, node in enumerate(region.inputs) for name in node.schema.names}
+    every = Schema(tuple(attribute for node in region.inputs for attribute in node.schema))
+    found: dict[str, exp.Expr] = {}
+    for part in region.residual:
+        tree = expression(part.condition)
+        if not isinstance(tree, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between) or throwable(tree, every):
+            continue
+        names = attributes_in(tree)
+        equal = ({block_of[i]: one for i, one in _equals(region, name, input_of) if i in block_of} for name in names)
+        met = set[frozenset[int]]()
+        for places in product(*(of.items() for of in equal)):
+            together = frozenset(number for number, _ in places)
+            if len(together) > 1 and together not in met:
+                met.add(together)
+                terms = {name.lower(): quoted(one) for name, (_, one) in zip(names, places, strict=True)}
+                found.setdefault(render(one := in_terms(tree, terms)), one)
+    return [found[text] for text in found if text not in {part.condition for part in region.residual}]
+
+
+def _equals(region: JoinRegion, name: str, input_of: Mapping[str, int]) -> Iterable[tuple[int, str]]:
+    """The attributes that equal an attribute, itself included, by input."""
+    return region.equal.get(name, {input_of[name]: name}).items()
+
+
+def _joined_on(
+    region: JoinRegion, blocks: Sequence[JoinPlan], equalities: tuple[Equality, ...], conditions: Sequence[exp.Expr]
+) -> JoinPlan | None:
+    here = frozenset[int]().union(*(block.inputs for block in blocks))
     keys = {name.lower() for pair in equalities for _, name in pair}
     within = (part for i in sorted(here) for part in selected_within(region.inputs[i]) if is_bound(part, keys))
-    residual = conjunction([*map(expression, conditions), *within])
+    residual = conjunction([*conditions, *within])
     nodes = tuple(block.node for block in blocks)
     schemas = [node.schema for node in nodes]
     try:

@@ -16,13 +16,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
+from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
@@ -34,8 +35,6 @@ from xmlstream.sources.xml.options.text_column import TextColumn
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from xmlstream.operators.state.state_schema import StateSchema
-
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalProperties):
@@ -46,6 +45,7 @@ class Scan(LogicalProperties):
 
     name: str
     options: SourceOptions
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
@@ -66,6 +66,10 @@ class Scan(LogicalProperties):
         if not options.has_promise or tuple(columns) == options.columns:
             return self
         return replace(self, options=options.replace(columns=",".join(map(written_name, columns))))
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The state of a source: the tuples that it has closed."""
+        return StateSchema(from_source={"added": self.options.schema})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,10 @@ class StreamScan(Scan):
         return f"{what}{inside} ({', '.join(self.options.columns)})"
 
 
+FILES = "files"
+"""The note of a static table: what its files were when it was read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
     """A static table, read once: files in one of Spark's formats, or a DataFrame."""
@@ -102,10 +110,15 @@ class Static(LogicalProperties):
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     frame: DataFrame | None = None
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the table, and its attributes."""
         return f"{dict(self.options).get('path', 'a DataFrame')} ({', '.join(output.names)})"
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The state of a static table: whether it has been read, and what its files were then."""
+        return StateSchema(sets={"added": self.schema}, notes=[FILES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +176,7 @@ class Node:
 
     @property
     def state_schema(self) -> StateSchema:
-        """The state that the operator keeps from slice to slice; computed once."""
+        """The state that the operator, or the leaf, keeps from slice to slice; computed once."""
         if self._state is None:
             object.__setattr__(self, "_state", self.operator.state_schema(*self.input_schemas))
         assert self._state is not None

@@ -7,7 +7,6 @@ only objects of this project's dataclasses, so a file cannot make it run other c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, timedelta
@@ -15,6 +14,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.expressions.operations.python_functions import as_written
 from xmlstream.plan.nodes import Node, names, topological
 from xmlstream.punct_ns.errors import StateError
@@ -33,16 +33,6 @@ def tree(root: Node) -> str:
 
     write(root, 0)
     return "\n".join(lines)
-
-
-def brief(parameters: str) -> str:
-    """Parameters without backquotes around plain names, and without `AS` if the name does not change.
-
-    >>> brief("`hour` AS `hour`, max(`a b`) AS `top`")
-    'hour, max(`a b`) AS top'
-    """
-    plain = re.sub(r"`(\w+)`", r"\1", parameters)
-    return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
 
 
 def described(node: Node) -> str:

@@ -17,9 +17,8 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByClock
 from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
-from xmlstream.punct_ns.errors import InputError, few
+from xmlstream.punct_ns.errors import InputError, counted, few, in_units
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term
-from xmlstream.runtime.metrics import counted, in_units
 from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions

@@ -1,92 +1,22 @@
-"""Metrics of a run: a report of each slice, per operator, and the totals over all slices.
+"""Metrics of a run: where the reports of slices go, and the totals over all slices.
 
-A report counts the tuples and punctuations in and out, kept and purged, and has the time of the slice. Summaries, the
-monitor's page and Prometheus show the totals.
+Summaries, the monitor's page and Prometheus show the totals.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.storage.durable import AppendOnlyFile
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.objects import ObjectStore
-from xmlstream.operators.storage.records import Record
-from xmlstream.punct_ns.errors import UsageError, reason
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorReport(Record):
-    """The counts of one operator in one slice; `kept` and `punctuations_held` count its state after the slice.
-
-    `overdue` counts the purged tuples that were kept for longer than `purge_after` allows.
-    """
-
-    name: str
-    tuples_in: int
-    tuples_out: int
-    kept: int
-    purged: int
-    punctuations_in: int
-    punctuations_out: int
-    punctuations_held: int
-    overdue: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SliceReport(Record):
-    """The counts of one slice, as in the table of metrics in `xmlstream/runtime/README.md`."""
-
-    sparse = ("requests",)
-
-    slice: int
-    seconds: float
-    items_in: int
-    tuples_out: int
-    operators: tuple[OperatorReport, ...] = ()
-    set_aside: int = 0
-    closed: bool = False
-    exact: bool = True
-    findings: tuple[Mapping[str, str], ...] = ()
-    memory: Mapping[str, int] = field(default_factory=dict)
-    requests: Mapping[str, int] = field(default_factory=dict)
-
-
-BEFORE = SliceReport(-1, 0.0, 0, 0)
-"""The report of no slice: before the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Activity(Record):
-    """The last slices, and their recorded times, in which a source sent punctuations or an operator purged tuples."""
-
-    sparse = ("last_sent", "last_left")
-
-    last_sent: tuple[int, datetime] | None = None
-    last_left: tuple[int, datetime] | None = None
-
-
-def last_activity(
-    before: Mapping[str, Activity],
-    operators: Iterable[OperatorReport],
-    sources: Collection[str],
-    now: tuple[int, datetime],
-) -> dict[str, Activity]:
-    """The activity of the sources and operators after one more slice, whose number and time are `now`."""
-    found = dict(before)
-    for one in operators:
-        if one.name in sources and one.punctuations_in:
-            found[one.name] = replace(found.get(one.name, Activity()), last_sent=now)
-        if one.purged:
-            found[one.name] = replace(found.get(one.name, Activity()), last_left=now)
-    return found
+from xmlstream.punct_ns.errors import UsageError, counted, reason
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, SliceReport
 
 
 class MetricsFile:
@@ -163,28 +93,6 @@ def read_metrics(path: Path | str) -> list[SliceReport]:
     except (ValueError, TypeError, AttributeError):
         what = f"{path} is not a metrics file: it has a line that is not a report of a slice"
         raise UsageError(what, hint="name a file that --metrics wrote") from None
-
-
-def counted(number: int, word: str) -> str:
-    """A number with its noun, in the singular or plural.
-
-    >>> counted(1, "tuple"), counted(2000, "tuple")
-    ('1 tuple', '2,000 tuples')
-    """
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def in_units(span: timedelta) -> str:
-    """A time span in the largest unit of which it has at least two.
-
-    >>> in_units(timedelta(seconds=40)), in_units(timedelta(minutes=90)), in_units(timedelta(days=3))
-    ('40 s', '90 min', '3 days')
-    """
-    seconds = max(0, round(span.total_seconds()))
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
 
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -6,20 +6,38 @@ Inputs must exist. A query must write outside of its inputs, or it would read it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.store import store_at
-from xmlstream.plan.nodes import Node, Scan, Static, topological
+from xmlstream.plan.nodes import Node, Scan, Static, documented, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
-from xmlstream.runtime.change.same_query import is_begun
+from xmlstream.runtime.checkpoint.same_query import is_begun
 from xmlstream.runtime.merged_documents import merged_documents
+from xmlstream.runtime.settings import Settings
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sources.local_paths import matches
 from xmlstream.sources.places import split_place
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
+
+
+def require_ready(root: Node, settings: Settings) -> None:
+    """Makes sure that a query can be run with these settings, as far as its inputs and places show.
+
+    Raises:
+        QueryError: It reads no stream.
+        UsageError: A setting is wrong, a place is not one for what goes there, or there is no document to begin with.
+        InputError: The path of a source does not exist.
+    """
+    require_stream(root)
+    settings.require_understood()
+    require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics, settings.work)
+    for place in filter(None, (settings.checkpoint, settings.work)):
+        require_place(place)
+    if not settings.has_begun and not settings.follow:
+        require_documents(scan.options for scan in documented(root))
 
 
 def require_stream(root: Node) -> None:
@@ -175,3 +193,13 @@ def _reads(path: str, directory: str, files: Sequence[str]) -> bool:
         return any(matches(pattern, names) or matches(pattern, names[:-1]) for names in found)
     # The path may be a document of an earlier query in the output, which --overwrite would remove.
     return place in (written, *written.parents) or (place.parent == written and slice_of(place.name) is not None)
+
+
+def _paths(root: Node) -> Iterator[str]:
+    """The paths of the files that a plan reads."""
+    yield from (scan.options.path for scan in documented(root))
+    for node in topological(root):
+        if isinstance(node.operator, Static):
+            path = dict(node.operator.options).get("path", "")
+            if path and ("://" not in path or path.startswith("file://")):
+                yield path

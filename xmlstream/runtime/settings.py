@@ -12,8 +12,9 @@ from xmlstream.operators.storage.object_urls import is_object_url, require_known
 from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.change.same_query import is_begun
-from xmlstream.runtime.metrics import SliceReport
+from xmlstream.runtime.checkpoint.same_query import is_begun
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
+from xmlstream.runtime.options import Options
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
@@ -21,14 +22,13 @@ from xmlstream.sources.xml.options.formats import seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a query is run; the other attributes are what users give (`xmlstream.builder.run_options.CommonOptions`).
+class Settings(Options):
+    """How a query is run: what a user gives, and what takes its results and its numbers.
+
+    Without a `checkpoint` the state is in a temporary directory, which is deleted when the run ends.
 
     Attributes:
         targets: The targets of the plan's results, in the plan's order.
-        checkpoint: Directory of the query's state, or URL in an object store; None for a temporary directory that is
-            deleted when the run ends.
-        follow: Whether the query waits for more input at the end of its input, instead of ending there.
         on_slice: Called with the numbers of each slice.
         on_change: Called with what each output had closed before a change, as a line.
         watcher: The watcher of the run.
@@ -37,19 +37,6 @@ class Settings:
     """
 
     targets: tuple[Target, ...]
-    checkpoint: str | None = None
-    work: str | None = None
-    follow: bool = False
-    keep_open: bool = False
-    metrics: str | None = None
-    overwrite: bool = False
-    moved: bool = False
-    change: bool = False
-    undo: bool = False
-    trigger: str | None = None
-    purge_after: str | None = None
-    warn_after: str | None = None
-    name: str | None = None
     on_slice: Callable[[SliceReport], None] | None = field(default=None, compare=False)
     on_change: Callable[[str], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
@@ -172,3 +159,8 @@ class Settings:
         if self.work is not None:
             return Path(self.work).absolute()
         return Path(self.checkpoint.removeprefix("file://")).absolute()
+
+    def remove_checkpoint(self, directory: Path) -> None:
+        """Removes the directory that `make_checkpoint` has returned, if it is temporary."""
+        if self.is_temporary:
+            store_at(directory.parent).delete(f"{directory.name}/")

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.records import Record
-from xmlstream.runtime.metrics import counted, in_units
+from xmlstream.punct_ns.errors import counted, in_units
 from xmlstream.sources.xml.parser.findings_collector import Findings
 
 SLICES, SPAN = 40, timedelta(minutes=1)

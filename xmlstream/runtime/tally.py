@@ -12,8 +12,10 @@ from html import escape
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, field
+from xmlstream.punct_ns.errors import counted
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
 from xmlstream.runtime.likely_mistakes import Finding
-from xmlstream.runtime.metrics import Metrics, SliceReport, Totals, counted
+from xmlstream.runtime.metrics import Metrics, Totals
 
 EVERY_SECONDS = 1.0
 """The shortest time between two drawings."""

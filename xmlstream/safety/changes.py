@@ -14,23 +14,16 @@ from itertools import islice, product
 from typing import Protocol, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.behaviour import GroupsBy, JoinsTwo
 from xmlstream.operators.closing_conditions import most_values
-from xmlstream.operators.describe import Describe
-from xmlstream.operators.difference import Difference
 from xmlstream.operators.expressions.dialect import conjoined, expression, render
 from xmlstream.operators.expressions.output_columns import Column
-from xmlstream.operators.group_by import GroupBy
-from xmlstream.operators.intersect import Intersect
-from xmlstream.operators.join import Join
-from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder
-from xmlstream.operators.select import Select
-from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.operators.window import Window
 from xmlstream.optimizer.choose_joins import joined_at_once
-from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.schema import END, START, Attribute, Schema, written_name
 from xmlstream.punct_ns.slices import quoted
@@ -49,23 +42,12 @@ def origins(node: Node, name: str) -> tuple[Origin, ...]:
     A merged or coalesced attribute has several; an attribute that an operator creates has none. A computed attribute
     has the one attribute whose closing closes it, if there is one.
     """
-    operator = node.operator
-    match operator:
+    match node.operator:
         case Scan() | Static():
             return ((node, node.schema.attribute(name).name),)
-        case Results():
-            return ()
-        case Merge() | Intersect() | Difference():
-            at = node.schema.index(name)
-            return _all_of([origins(below, below.schema.names[at]) for below in node.inputs])
-        case Project(columns=columns):
-            (column,) = (column for column in columns if column.attribute.name.lower() == name.lower())
-            sources = [each.source for each in column.either or (column,) if each.source]
-            return _all_of([origins(node.inputs[0], source) for source in sources])
-    if len(node.inputs) == 1 and (line := operator.lineage([name], node.inputs[0].schema)) and len(line[0]) == 1:
-        return origins(node.inputs[0], line[0][0])
-    having = [below for below in node.inputs if name.lower() in map(str.lower, below.schema.names)]
-    return origins(having[0], name) if len(having) == 1 else ()
+        case operator:
+            found = operator.origins(name, *node.input_schemas)
+            return _all_of([origins(node.inputs[i], of) for i, of in found])
 
 
 def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
@@ -74,7 +56,7 @@ def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
 
 
 def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str, ...]]]:
-    """Groups the origins of attributes by source; empty if an attribute has none."""
+    """GroupsBy the origins of attributes by source; empty if an attribute has none."""
     if not all(found):
         return []
     sources: dict[Node, dict[str, None]] = {}
@@ -192,10 +174,10 @@ class Windowed:
     def applied(self, root: Node) -> Node:
         """The plan with the groups of each window separate."""
         operator = self.node.operator
-        assert isinstance(operator, GroupBy)
+        assert isinstance(operator, GroupsBy)
         window = Window(self.of, HOUR, HOUR, name="__window")
         ends = tuple(f"{window.name}{end}" for end in (START, END))
-        grouped = replace(operator, keys=(*operator.keys, *ends))
+        grouped = operator.by_more(*ends)
         return _instead(root, {self.node: Node(grouped, (Node(window, (self.below,), "window"),), self.node.label)})
 
 
@@ -223,13 +205,13 @@ class Bounded:
     def applied(self, root: Node) -> Node:
         """The plan with the bound."""
         operator = self.node.operator
-        assert isinstance(operator, Join | SemiJoin)
+        assert isinstance(operator, JoinsTwo)
         low, high = quoted(self.left), f"{quoted(self.left)} + INTERVAL '1' HOUR"
         bound = expression(f"{quoted(self.right)} BETWEEN {low} AND {high}")
         before = [expression(operator.residual)] if operator.residual else []
         whole = conjoined([*before, bound])
         assert whole is not None
-        joined = replace(operator, residual=render(whole)).bounded(*(below.schema for below in self.inputs))
+        joined = operator.with_residual(render(whole)).bounded(*(below.schema for below in self.inputs))
         return _instead(root, {self.node: Node(joined, self.inputs, self.node.label)})
 
 
@@ -299,7 +281,7 @@ def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:
 def _windows(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Windowed]:
     """Windows over the timestamps in the input of a grouping."""
     for one in troubled:
-        if isinstance(one.node.operator, GroupBy) and _is_alone_above(root, one.node):
+        if isinstance(one.node.operator, GroupsBy) and _is_alone_above(root, one.node):
             for below, name in _with_moments(one.node.inputs[0]):
                 yield Windowed(one.node, below, name, _called(below, name))
 
@@ -314,7 +296,7 @@ def _is_alone_above(root: Node, node: Node) -> bool:
 def _bounds(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Bounded]:
     """Bounds between the timestamps of the two inputs of a join."""
     for one in troubled:
-        if isinstance(one.node.operator, Join | SemiJoin) and _is_alone_above(root, one.node):
+        if isinstance(one.node.operator, JoinsTwo) and _is_alone_above(root, one.node):
             for (left, mine), (right, theirs) in product(
                 _with_moments(one.node.inputs[0], "left"), _with_moments(one.node.inputs[1], "right")
             ):
@@ -328,17 +310,18 @@ def _with_moments(node: Node, side: str = "") -> Iterator[tuple[Node, str]]:
     for attribute in node.schema:
         if isinstance(attribute.domain.sql, TimestampType):
             yield node, attribute.name
-    match node.operator:
-        case Describe():
-            yield from _with_moments(node.inputs[0], side)
-        case Select():
-            for below, name in _with_moments(node.inputs[0], side):
-                if below != node.inputs[0]:
-                    yield Node(node.operator, (below,), node.label), name
-        case Project(columns=columns):
-            for below, name in _with_moments(node.inputs[0], side):
-                moment = Attribute(f"{side} {name} there", below.schema.attribute(name).domain)
-                yield Node(Project((*columns, Column(moment, quoted(name), name))), (below,), node.label), moment.name
+    selection = node.operator.selection(*node.input_schemas)
+    if selection is None or node.operator.declared_in:
+        return
+    for below, name in _with_moments(node.inputs[0], side):
+        if isinstance(node.operator, Project):
+            moment = Attribute(f"{side} {name} there", below.schema.attribute(name).domain)
+            column = Column(moment, quoted(name), name)
+            yield Node(Project((*node.operator.columns, column)), (below,), node.label), moment.name
+        elif not selection.conditions:
+            yield below, name
+        elif below != node.inputs[0]:
+            yield Node(node.operator, (below,), node.label), name
 
 
 def _called(node: Node, name: str) -> str:

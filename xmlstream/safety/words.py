@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from xmlstream.operators.closing_conditions import Grouping
-from xmlstream.operators.project import Project
-from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.sort import Sort
-from xmlstream.operators.top_n import TopN
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
-from xmlstream.plan.written_plan import brief, described
+from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import UnsafeQuery
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, Term, is_compact
@@ -192,9 +189,10 @@ def _advice(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
 def _times_of_texts(verdict: QueryVerdict) -> list[str]:
     """Advises to declare a TIMESTAMP where a window casts strings to timestamps."""
     for one in verdict.operators:
-        for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
+        selection = one.node.operator.selection(*one.node.input_schemas)
+        for expression in (selection.columns or {}).values() if selection is not None else ():
             texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]
-            if name := next((n for n in texts if column.expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
+            if name := next((n for n in texts if expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
                 return [f"declare {name} as TIMESTAMP, not STRING: an order of strings closes no window of their times"]
     return []
 
@@ -203,11 +201,10 @@ def _unmended(verdict: QueryVerdict) -> str:
     """The advice for a query that no tried remedy or change makes safe."""
     for one in verdict.troubled()[:1]:
         # If an operator below is the trouble, the order of the source is not what is missing.
-        if isinstance(one.node.operator, Sort):
-            keys = ", ".join(key.attribute for key in one.node.operator.keys)
+        if keys := one.node.operator.sorts_by:
             return (
-                f"remove ORDER BY {keys}, since tuples go out as soon as they are final; or sort by an attribute in"
-                " whose order a source sends its tuples (punctuate 'order of ts')"
+                f"remove ORDER BY {', '.join(keys)}, since tuples go out as soon as they are final; or sort by an"
+                " attribute in whose order a source sends its tuples (punctuate 'order of ts')"
             )
     return (
         "no promise of one attribute per source is enough: restrict the query, for example by a window or a join"
@@ -218,8 +215,7 @@ def _unmended(verdict: QueryVerdict) -> str:
 def _first_come(verdict: QueryVerdict) -> list[str]:
     """For the first row of each key in an order that nothing closes: the advice to take the first that comes."""
     for node in (one.node for one in verdict.troubled() if not one.is_enabled):
-        top = node.operator
-        if isinstance(top, TopN) and top.n == 1 and top.groups and out_of_order(node.inputs[0]) is None:
+        if node.operator.takes_first and out_of_order(node.inputs[0]) is None:
             what = "if you want the first row of each key as it comes"
             return [f"{what}, write ORDER BY arrival within OVER (…), in Python drop_duplicates([…])"]
     return []
@@ -268,7 +264,7 @@ def caution(root: Node, *, keep_open: bool = False) -> str | None:
     # A source may declare that it promises nothing, by empty schemes.
     nodes = [(one.name, one.node, one.node.operator) for one in verdict.operators]
     scans = [(name, node, operator) for name, node, operator in nodes if isinstance(operator, Scan)]
-    promising = {below for _, node, op in nodes if isinstance(op, Punctuate) for below in topological(node)}
+    promising = {below for _, node, op in nodes if node.inputs and op.declared_in for below in topological(node)}
     silent = [name for name, node, scan in scans if node not in promising and not scan.options.has_promise]
     without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
     if not keep_open:

@@ -85,17 +85,18 @@ def _escaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
-_NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.(?:xml|xml\.punct|parquet|csv|json)")
+# Of any form: a sink that somebody adds names its documents so, and a restart finds them.
+_NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.[a-z]+(?:\.punct)?")
 _CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
 
 
 def slice_of(name: str) -> int | None:
     """The number of the slice in a document's name; None if the name is not a document's.
 
-    >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
-    (7, 7, None)
-    >>> slice_of("_closed/slice-000000007.closed"), slice_of("slice-000000007.xml.punct")
-    (7, 7)
+    >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slice-000000007.xml.punct")
+    (7, 7, 7)
+    >>> slice_of("_closed/slice-000000007.closed"), slice_of("slices.xml"), slice_of("slice-000000007.xml.gz")
+    (7, None, None)
     """
     found = _NAME.fullmatch(name) or _CLOSINGS.fullmatch(name)
     return int(found[1]) if found else None

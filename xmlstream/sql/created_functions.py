@@ -11,7 +11,6 @@ A module is looked for beside the file of SQL, as if Python ran that, then where
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from sqlglot.tokenizer_core import Token
 
 from xmlstream.operators.expressions.dialect import call_name, offset, parsed, type_text
 from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction, declared_function
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, did_you_mean
 from xmlstream.session.engines import is_in_process
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import REGISTERED, is_of_sql
@@ -161,8 +160,7 @@ def _loaded(literal: exp.Expr, text: QueryText) -> Any:
                 sys.path.append(directory)  # for what it imports later
     for part in name.split("."):
         if not hasattr(found, part):
-            near = difflib.get_close_matches(part, dir(found), n=1)
-            raise text.error(f"{module} has no {name}", literal, f"did you mean {near[0]}?" if near else None)
+            raise text.error(f"{module} has no {name}", literal, did_you_mean(part, dir(found)) or None)
         found = getattr(found, part)
     return found
 

@@ -37,7 +37,8 @@ from xmlstream.punct_ns.slices import in_utc
 from xmlstream.runtime.checkpoint.checkpoint import Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.recovery import Recovered, recover
-from xmlstream.runtime.metrics import BEFORE
+from xmlstream.runtime.checkpoint.slice_report import BEFORE
+from xmlstream.runtime.options import Options
 from xmlstream.runtime.preflight import require_stream
 from xmlstream.runtime.runner import built
 from xmlstream.runtime.settings import Settings
@@ -100,7 +101,7 @@ class CaseOptions(TypedDict, total=False):
     at: datetime | str
 
 
-CASE_OPTIONS = keywords_of({"as_written": False, "allow_unsafe": False, "at": BEGIN}, CaseOptions)
+CASE_OPTIONS = keywords_of(CaseOptions, {"as_written": False, "allow_unsafe": False, "at": BEGIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def prepared(query: Query | str | Path, **options: Unpack[CaseOptions]) -> Prepa
         root = _one(read.plan(session, reads=False), called, options.get("result"))
     root = root if options.get("as_written") else optimized(root)
     require_stream(root)
-    require_safe(root, {"allow_unsafe": options.get("allow_unsafe", False)}, follow=True)
+    require_safe(root, Options(follow=True, allow_unsafe=options.get("allow_unsafe", False)))
     return Prepared(root, session, options.get("purge_after"), options.get("at", BEGIN))
 
 
@@ -346,7 +347,7 @@ class Case:
         self._checkpoint, self._dead_letters = recovered.checkpoint, recovered.dead_letters
         self._checkpoint.note_plan(encoded(self.root))
         readers = [Reading.of(scan.options, name=name) for name, scan in _scans(self.root)]
-        self._execution, _ = built(self._session, self.root, readers, settings, recovered, self._committed)
+        self._execution, _ = built(engine, self.root, readers, settings, recovered, self._committed)
         self._execution.clock = lambda: self._now
 
     def _end(self) -> None:

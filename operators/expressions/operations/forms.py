@@ -44,19 +44,15 @@ from xmlstream.operators.expressions.operations.part import (
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import (
-    INTEGERS,
-    TEMPORAL,
-    Field,
     NotDefined,
     NotProven,
-    array_of,
     name_in_duckdb,
     read_type,
-    struct_of,
     unlike,
 )
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL, ArrayType, Field, StructType
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 
@@ -429,9 +425,9 @@ class Translator:
         given = ", ".join(array.sql for array in arrays)
         zipped = f"list_transform(list_zip({given}), lambda x: struct_pack({', '.join(fields)}))"
         some = " OR ".join(f"{array.sql} IS NULL" for array in arrays)
-        made = struct_of(Field(name, element, True) for name, element in zip(names, elements, strict=True))
+        made = StructType(tuple(Field(*pair) for pair in zip(names, elements, strict=True)))
         sql = f"CASE WHEN {some} THEN NULL ELSE {zipped} END"
-        return combined(sql, array_of(made, has_nulls=False), arrays)
+        return combined(sql, ArrayType(made, has_nulls=False), arrays)
 
     def _collected(self, tree: exp.Expr) -> Part:
         if len(tree.expressions) != 1:

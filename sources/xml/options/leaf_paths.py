@@ -12,7 +12,6 @@ document, `document()`, or a part of it, `document([0-9]{8})`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -20,7 +19,7 @@ from itertools import pairwise, zip_longest
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, nearest
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, Prefixes, with_namespace
 
@@ -375,7 +374,7 @@ def likely_leaf(name: str, leaves: Iterable[str]) -> str | None:
 
     ordered = sorted(leaves, key=lambda leaf: (leaf.count("/"), leaf))
     same = next((leaf for leaf in ordered if last(leaf) == last(name)), None)
-    return same or next(iter(difflib.get_close_matches(name, ordered, n=1)), None)
+    return same or nearest(name, ordered)
 
 
 def local_tag(tag: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.sources.xml.options.formats import (
     choice,
@@ -178,10 +177,9 @@ def _proper_name(name: str, giver: Giver) -> str:
         return f"{_BY_COLUMN[group.lower()]}.{column}"
     proper = _NAMES.get(_ALSO.get(name.lower(), name.lower()))
     if proper is None:
-        users = {known.lower(): known for known in OPTIONS if known not in SET_BY_QUERIES}
-        near = difflib.get_close_matches(name.lower(), users, n=1, cutoff=0.75)
-        hint = f"did you mean {users[near[0]]}?" if near else f"the options are punctuate, {', '.join(users.values())}"
-        hint = _SPARKS.get(name.lower(), hint)
+        users = [known for known in OPTIONS if known not in SET_BY_QUERIES]
+        others = f"the options are punctuate, {', '.join(users)}"
+        hint = _SPARKS.get(name.lower()) or did_you_mean(name, users, others, 0.75)
         raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
     option = OPTIONS[proper]
     if _GIVERS.index(option.giver) > _GIVERS.index(giver):

@@ -49,7 +49,7 @@ from xmlstream.sources.xml.parser.structural_punctuations import (
 )
 from xmlstream.sources.xml.parser.template_scan import ScannedWindow
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
-from xmlstream.sources.xml.splits.split_points import ElementNames, Offsets
+from xmlstream.sources.xml.splits.all_tags import ElementNames, Offsets
 
 
 @dataclass(frozen=True, slots=True)

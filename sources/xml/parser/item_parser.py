@@ -35,8 +35,8 @@ from xmlstream.sources.xml.parser.structural_punctuations import ClosedSection, 
 from xmlstream.sources.xml.parser.template_scan import ScannedWindow
 from xmlstream.sources.xml.parser.token_items import OtherItem, TokenReader
 from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
-from xmlstream.sources.xml.splits.byte_ranges import TOO_LONG
-from xmlstream.sources.xml.splits.split_points import Fragment, Offsets, Tags, fragments
+from xmlstream.sources.xml.splits.all_tags import Fragment, Offsets, Tags, fragments
+from xmlstream.sources.xml.splits.split_points import TOO_LONG
 from xmlstream.sources.xml.splits.tags import (
     is_too_deep,
     is_well_formed,

@@ -22,7 +22,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.parser.elements import UnreadableError
 from xmlstream.sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
-from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.all_tags import Offsets
 from xmlstream.sources.xml.splits.tags import parse_content
 
 MOST_SLOTS = 1_000

@@ -20,7 +20,7 @@ from xmlstream.sources.xml.options.leaf_paths import ANYWHERE, LeafTree, conditi
 from xmlstream.sources.xml.parser.item_reader import LeafTexts
 from xmlstream.sources.xml.parser.token_names import Attributes, NamedElements
 from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
-from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.all_tags import Offsets
 
 pc: Any = pyarrow.compute
 

@@ -20,9 +20,9 @@ from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import patterns_of
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
+from xmlstream.sources.xml.splits.all_tags import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
-from xmlstream.sources.xml.splits.split_points import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
 MalformedKind = Literal["document", "tuple", "punctuation"]

@@ -42,11 +42,12 @@ from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parq
 from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
-from xmlstream.sources.xml.splits.byte_ranges import ByteRange, ChunkReader, RangePart
+from xmlstream.sources.xml.splits.all_tags import Offsets, Tags
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 from xmlstream.sources.xml.splits.documents import Documents, open_document
 from xmlstream.sources.xml.splits.prolog import FlawError
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
-from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.split_points import ChunkReader
 from xmlstream.sources.xml.splits.tags import check_content
 
 _M_TRIM_THRESHOLD = -1
@@ -233,11 +234,8 @@ class RangeParser:
         if range_.start == range_.end and range_.ends == "split":
             return
         with open_document(range_.document, range_.end) as file:
-            given = self._options
             columns = sum(len(stream.batches.looked_at) for stream in self.streams)
-            limit, doctype = given.max_item_bytes, given.doctype
-            names, skipped = given.unsplit, given.passed_over
-            reader = ChunkReader(file, range_, names, given.encoding, limit, doctype, columns, passed_over=skipped)
+            reader = ChunkReader(file, range_, self._options, columns)
             while True:
                 content, open_, offset = (
                     reader.items() if self._tries(range_.length) else b"",
@@ -254,7 +252,7 @@ class RangeParser:
                     return
                 text = LocatedText(chunk.content, chunk.open, chunk.after, range_.document, chunk.offset, reader.codec)
                 if chunk.too_long:
-                    yield text, [stream.too_long(text, limit) for stream in self.streams]
+                    yield text, [stream.too_long(text, self._options.max_item_bytes) for stream in self.streams]
                     continue
                 found = self._token_items(text, chunk.tags)
                 if found is None:

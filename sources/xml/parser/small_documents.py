@@ -23,9 +23,10 @@ from xmlstream.sources.places import fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.malformed import LocatedText
-from xmlstream.sources.xml.splits.byte_ranges import CHUNK_BYTES, ByteRange
+from xmlstream.sources.xml.splits.all_tags import Offsets, Tags
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError, read_prolog
-from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.split_points import CHUNK_BYTES
 from xmlstream.sources.xml.splits.tags import on_one_line, tag_name
 
 SMALL = 1 << 16

@@ -27,7 +27,7 @@ from xmlstream.sources.xml.options.source import SectionEnd, SourceOptions
 from xmlstream.sources.xml.parser.elements import UnreadableError, ancestor_text
 from xmlstream.sources.xml.parser.item_reader import ItemReader
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
-from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.all_tags import Offsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from xmlstream.sources.xml.options.arrow_text import Mask
 from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS
 from xmlstream.sources.xml.parser.item_reader import ItemReader
 from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, TextWindow
-from xmlstream.sources.xml.splits.split_points import Offsets, last_item_end
+from xmlstream.sources.xml.splits.all_tags import Offsets
+from xmlstream.sources.xml.splits.split_points import last_item_end
 from xmlstream.sources.xml.splits.tags import parse_content
 
 

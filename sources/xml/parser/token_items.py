@@ -23,7 +23,7 @@ from xmlstream.sources.xml.parser.item_reader import ItemReader, LeafTexts
 from xmlstream.sources.xml.parser.leaf_columns import LeafColumns, TextTypes, are_decided
 from xmlstream.sources.xml.parser.structural_punctuations import ClosedSection, from_section, is_section
 from xmlstream.sources.xml.parser.token_window import TokenWindow, UndecidedError
-from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.all_tags import Offsets
 from xmlstream.sources.xml.splits.tags import parse_content
 
 pc: Any = pyarrow.compute

@@ -13,7 +13,7 @@ import numpy as np
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, only_bytes
 from xmlstream.sources.xml.parser.token_window import WORD, TokenWindow, UndecidedError, Words
-from xmlstream.sources.xml.splits.split_points import Offsets
+from xmlstream.sources.xml.splits.all_tags import Offsets
 
 _EQUALS, _COLON = b"=:"
 _IS_BLANK, _ENDS_NO_NAME = only_bytes(b" \t\r\n"), only_bytes(b" \t\r\n\"'")

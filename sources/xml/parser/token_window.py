@@ -25,7 +25,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
-from xmlstream.sources.xml.splits.split_points import Offsets, Tags
+from xmlstream.sources.xml.splits.all_tags import Offsets, Tags
 from xmlstream.sources.xml.splits.tags import MAX_DEPTH, check_content, local_name, on_one_line, parse_content
 
 Words = npt.NDArray[np.uint64]

@@ -13,8 +13,9 @@ from lxml import etree
 
 from xmlstream.sources.xml.options.qualified_names import CHILDREN
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.all_tags import Tags
 from xmlstream.sources.xml.splits.prolog import Charset, FlawError
-from xmlstream.sources.xml.splits.split_points import SplitPoint, Tags
+from xmlstream.sources.xml.splits.split_points import SplitPoint
 from xmlstream.sources.xml.splits.tags import parse_content
 
 _FIRST = 1 << 16
@@ -94,7 +95,7 @@ def _in_part(
             continue  # in a comment or CDATA section, or unfinished
         tag = text[tags.start[index] : tags.end[index]]
         empty = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
-        open_ = [outer for _, outer in tags.open_at(index - 1, text, point)]
+        open_ = [outer for _, outer in tags.open_at(index - 1, text, point.open)]
         try:
             root = parse_content(charset.utf8(empty), tuple(map(charset.utf8, open_)), tuple(map(charset.utf8, open_)))
         except (etree.XMLSyntaxError, FlawError):

@@ -1,33 +1,46 @@
-"""Split points of a document: offsets between which its parts can be parsed one by one, proven without parsing.
+"""Split points of a document: its text is read from one to the next, each part to be parsed by itself.
 
 XML is read from left to right, so the meaning of a part depends only on the elements that are open at its
-beginning. A *split point* is an offset with their start tags. From one split point, the next is found without parsing:
-comments, CDATA sections and processing instructions are masked (in content, their opening strings have no other
-meaning), every remaining `<` begins a tag, and the depth is counted. No split point is inside an item. If the text is
-not well-formed the count may be wrong; then the parser finds the error, as it parses every part within its open
-elements.
+beginning. A *split point* is an offset with their start tags. From one split point, the next is found without parsing,
+by all tags of the text ahead (`all_tags`), or by counting where that proves enough. No split point is inside an item.
+If the text is not well-formed the count may be wrong; then the parser finds the error, as it parses every part within
+its open elements.
+
+A `ChunkReader` goes from the beginning of a range to its end: the prolog, then one chunk after the other; at the end
+the text behind the root, or what is unfinished.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator
+from typing import BinaryIO
+from xml.parsers import expat
 
 import numpy as np
-import numpy.typing as npt
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.sources.xml.splits.tags import local_name, on_one_line
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.all_tags import BANG, GT, LT, QUERY, SLASH, ElementNames, Tags, parents_of
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.prolog import Charset, FlawError, prolog_of
+from xmlstream.sources.xml.splits.tags import local_name, on_one_line, tag_name
 
-Offsets = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-ElementNames = frozenset[bytes]
-"""Local names of elements; `name/*` stands for all children of the elements of a name."""
+CHUNK_BYTES = 1 << 21
+"""The number of bytes that are read and parsed at once, unless an item is longer."""
 
-_LT, _GT, _SLASH, _BANG, _QUERY, _DASH, _BRACKET, _CLOSING = b"<>/!?-[]"
+COLUMNS_PER_CHUNK = 50
+"""The number of columns for which a chunk has CHUNK_BYTES more."""
+
+WIDEST_CHUNK = 1 << 23
+"""The number of bytes that a chunk has at the most, unless an item is longer."""
+
+SHOWN_BYTES = 1 << 16
+"""The number of bytes that are kept of an element that is longer than the limit."""
+
+TOO_LONG = "an element of more than"
+
 _BLOCK = 1 << 18  # bytes for which the masks fit into the cache
-_PART = re.compile(rb"<(?:!-?|!\[C?D?A?T?A?)?\Z")
-_TAG = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,241 @@ class SplitPoint:
 
     offset: int
     open: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a range that is parsed at once, in UTF-8.
+
+    Attributes:
+        content: The text from one split point to another.
+        offset: Its offset in the document (in the UTF-8 form of a document that is read as a whole).
+        open: Start tags of the elements open at its start.
+        after: Start tags of the elements open at its end.
+        tags: Its tags, if they are known.
+        too_long: Whether it is only the beginning of an element that is longer than the limit.
+    """
+
+    content: bytes
+    offset: int
+    open: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+    tags: Tags | None = None
+    too_long: bool = False
+
+
+class ChunkReader:
+    """Reads a range chunk by chunk, each from one split point to another."""
+
+    def __init__(self, file: BinaryIO, range_: ByteRange, options: SourceOptions, columns: int = 1) -> None:
+        """Starts at the range's start, after the document's prolog.
+
+        Args:
+            file: The document.
+            range_: The range to read.
+            options: The options of its source.
+            columns: The number of columns that are read: each costs some time for every chunk, so that chunks are
+                larger for many, up to WIDEST_CHUNK.
+
+        Raises:
+            FlawError: The document has no readable prolog.
+        """
+        prolog = None
+        if range_.start or not range_.open:  # not a fragment
+            end, encoding, doctype = range_.end, options.encoding, options.doctype
+            prolog = prolog_of(file, end, complete=True, encoding=encoding, doctype=doctype)
+        charset = prolog.charset if prolog is not None else Charset()
+        self._charset = charset if charset.splittable else Charset()
+        self._source = _Bytes(file, range_, charset)
+        size = min(CHUNK_BYTES * (1 + columns // COLUMNS_PER_CHUNK), max(CHUNK_BYTES, WIDEST_CHUNK))
+        # No more than the limit is ever ahead, so that each element is measured by it, however the text is cut.
+        self._limit = options.max_item_bytes
+        self._size = min(size, self._limit)
+        self._unsplit, self._passed_over, self._ends = options.unsplit, options.passed_over, range_.ends
+        self._ahead = b""
+        if range_.start == 0 and prolog is not None:
+            self._source.skip(prolog.content)
+            root = prolog.root.decode().encode(self._charset.codec)
+            # An empty-element tag is start tag and end tag: the end tag is read as content, in the place of `/>`.
+            self._ahead = b"</" + tag_name(root) + b">" if prolog.empty else b""
+            self._point = SplitPoint(prolog.content - len(self._ahead), (root,))
+        else:
+            self._point = SplitPoint(range_.start, tuple(tag.encode(self._charset.codec) for tag in range_.open))
+        self._done = False
+
+    @property
+    def codec(self) -> str:
+        """The encoding in which offsets of the document count bytes."""
+        return self._charset.codec
+
+    @property
+    def offset(self) -> int:
+        """The offset in the document of the next content."""
+        return self._point.offset
+
+    @property
+    def open(self) -> tuple[bytes, ...]:
+        """Start tags of the elements open there, in UTF-8."""
+        return tuple(map(self._charset.utf8, self._point.open))
+
+    def items(self) -> bytes:
+        """Returns the text ahead, in UTF-8, up to the apparent end of an item; empty if there is none.
+
+        The end is not proven to be a split point. The text stays ahead until `take`.
+        """
+        if not self._point.open:
+            return b""
+        self._read_ahead()
+        self._taken = last_item_end(self._ahead, self._unsplit)
+        try:
+            return self._charset.utf8(self._ahead[: self._taken])
+        except FlawError:
+            return b""
+
+    def take(self) -> None:
+        """Continues after the text that `items` returned."""
+        self._point = SplitPoint(self._point.offset + self._taken, self._point.open)
+        self._ahead = self._ahead[self._taken :]
+
+    def chunk(self, *, with_tags: bool = False) -> Chunk | None:
+        """Returns the next chunk, up to a proven split point; None at the end.
+
+        With `with_tags` the split point is found by all tags of the text, and the chunk has them.
+
+        The text after the root, and unfinished text, are chunks too: the parser reports what is wrong with them.
+
+        Raises:
+            FlawError: The document cannot be read further; its offset is in the document.
+        """
+        if self._done:
+            return None
+        if with_tags:
+            self._read_ahead(at_least=min(2 * self._size, self._limit))
+        more = True
+        while self._point.open:
+            found, tags = self._point, None
+            if self._ahead and with_tags:
+                found, tags = split_and_tags(self._ahead, self._point, self._unsplit)
+            elif self._ahead:
+                found = last_split_point(self._ahead, self._point, self._unsplit)
+            if found != self._point:
+                return self._chunk(found.offset - self._point.offset, found, tags)
+            if not more:
+                break
+            if len(self._ahead) >= self._limit:
+                return self._past_element()
+            more = self._read_ahead(at_least=min(2 * len(self._ahead), self._limit))
+        return self._last()
+
+    def _last(self) -> Chunk | None:
+        """Returns the text that remains, behind the root or unfinished; a long text behind the root in parts."""
+        self._done = True
+        while self._read_ahead(at_least=len(self._ahead) + CHUNK_BYTES):
+            if not self._point.open and (end := gap_end(self._ahead, Tags.of(self._ahead, 0))):
+                self._done = False
+                return self._chunk(end, SplitPoint(self._point.offset + end, ()))
+            if len(self._ahead) > self._limit:
+                raise FlawError(f"more than {self._limit} bytes after the root", self._point.offset)
+        if self._source.flaw is not None:
+            raise self._source.flaw
+        after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
+        is_blank = not self._point.open and not self._ahead.strip()
+        return None if after == self._point or is_blank else self._chunk(len(self._ahead), after)
+
+    def _past_element(self) -> Chunk:
+        """Passes over the element ahead, which is longer than the limit, and returns its beginning as a chunk."""
+        too_long = FlawError(f"{TOO_LONG} {self._limit} bytes", self._point.offset)
+        is_root = local_name(self._point.open[0]) in self._unsplit
+        if is_root or not begins_with(self._ahead, self._point.open, self._passed_over):
+            raise too_long
+        chunk = Chunk(self._charset.utf8(self._ahead[:SHOWN_BYTES]), self.offset, self.open, self.open, too_long=True)
+        search, check, end, read = ElementEnd(len(self.open)), expat.ParserCreate("utf-8", " "), None, 0
+        check.Parse(b"".join(self.open), False)
+        while end is None:
+            end = search.feed(self._ahead)
+            piece = self._ahead if end is None else self._ahead[: end - read]
+            try:
+                check.Parse(self._charset.utf8(piece), False)
+            except expat.ExpatError as error:
+                raise FlawError(expat.ErrorString(error.code), self.offset) from None
+            except FlawError as flaw:
+                raise FlawError(flaw.reason, self.offset + read + flaw.offset) from None
+            read, self._ahead = read + len(piece), self._ahead[len(piece) :]
+            if end is None and (search.is_one_tag or not self._read_ahead(at_least=self._limit)):
+                raise too_long
+        self._point = SplitPoint(self.offset + read, self._point.open)
+        return chunk
+
+    def _chunk(self, length: int, after: SplitPoint, tags: Tags | None = None) -> Chunk:
+        try:
+            content = self._charset.utf8(self._ahead[:length])
+        except FlawError as flaw:
+            # The text before the flaw is read nevertheless.
+            found = last_split_point(self._ahead[: flaw.offset], self._point, self._unsplit)
+            if found == self._point:
+                raise FlawError(flaw.reason, self._point.offset + flaw.offset) from None
+            self._done = False
+            return self._chunk(found.offset - self._point.offset, found)
+        after_open = tuple(map(self._charset.utf8, after.open))
+        chunk = Chunk(content, self._point.offset, self.open, after_open, tags if self.codec == "utf-8" else None)
+        self._point, self._ahead = after, self._ahead[length:]
+        return chunk
+
+    def _read_ahead(self, at_least: int = 0) -> bool:
+        """Reads more text ahead; returns whether there was any."""
+        wanted = max(self._size, at_least) - len(self._ahead)
+        more = self._source.read(wanted) if wanted > 0 else b""
+        self._ahead += more
+        return bool(more)
+
+
+class _Bytes:
+    """The bytes of a range, in UTF-8 if its document is read as a whole.
+
+    Attributes:
+        flaw: The error after the last byte, if the text there is not valid in the document's encoding.
+    """
+
+    def __init__(self, file: BinaryIO, range_: ByteRange, charset: Charset) -> None:
+        self._file = file
+        self._left = range_.end - range_.start
+        self._codec = charset.codec
+        self._decoder = None if charset.splittable else codecs.getincrementaldecoder(charset.codec)()
+        self._decoded = 0
+        self._ready = b""
+        self.flaw: FlawError | None = None
+        file.seek(range_.start)
+        if self._decoder is not None and charset.mark:
+            self._take(charset.mark)
+
+    def skip(self, length: int) -> None:
+        """Skips `length` bytes at the beginning."""
+        while len(self._ready) < length and (more := self._more(CHUNK_BYTES)):
+            self._ready += more
+        self._ready = self._ready[length:]
+
+    def read(self, length: int) -> bytes:
+        """Returns at most `length` more bytes; none at the end."""
+        text = self._ready or self._more(length)
+        self._ready = text[length:]
+        return text[:length]
+
+    def _more(self, length: int) -> bytes:
+        raw = self._take(length)
+        if self._decoder is None or self.flaw is not None:
+            return raw if self.flaw is None else b""
+        try:
+            text = self._decoder.decode(raw, final=not self._left).encode()
+        except UnicodeDecodeError as error:
+            text = error.object[: error.start].decode(self._codec, "ignore").encode()
+            self.flaw = FlawError(f"not in the encoding {error.encoding}: {error.reason}", self._decoded + len(text))
+        self._decoded += len(text)
+        return text if text or not self._left else self._more(length)
+
+    def _take(self, length: int) -> bytes:
+        raw = self._file.read(min(length, self._left))
+        self._left = self._left - len(raw) if raw else 0
+        return raw
 
 
 def last_split_point(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint:
@@ -69,11 +317,11 @@ def _quickly(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoin
 def _is_level(text: bytes, end: int) -> bool:
     """Whether the depth at the end of a content equals that at its start; False if counting alone cannot decide."""
     byte = np.frombuffer(text, np.uint8, end)
-    marks = [_BANG] * (b"!" in text) + [_QUERY] * (b"?" in text)
+    marks = [BANG] * (b"!" in text) + [QUERY] * (b"?" in text)
     tags = tag_ends = end_tags = empty = 0
     for start in range(0, end, _BLOCK):
         block = byte[start : start + _BLOCK + 1]
-        lt, gt, slash = block == _LT, block == _GT, block == _SLASH
+        lt, gt, slash = block == LT, block == GT, block == SLASH
         if any((lt[:-1] & (block[1:] == mark)).any() for mark in marks):
             return False
         tags += int(np.count_nonzero(lt[:_BLOCK]))
@@ -101,177 +349,6 @@ _TRIES = 200
 """The number of end tags, from the end backwards, that are searched for an item's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """All tags of a text, in order.
-
-    Attributes:
-        start: The offset of each `<`.
-        end: The offset after each `>`.
-        opens: Whether it is a start tag of a non-empty element.
-        closes: Whether it is an end tag.
-        depth: The number of elements open after it.
-        special: The begin and end offsets of comments, CDATA sections and processing instructions.
-    """
-
-    start: Offsets
-    end: Offsets
-    opens: npt.NDArray[np.bool_]
-    closes: npt.NDArray[np.bool_]
-    depth: npt.NDArray[np.int32]
-    special: list[tuple[int, int]]
-
-    @staticmethod
-    def of(text: bytes, depth: int) -> Tags:
-        """Finds the tags of a content that starts at a depth, up to the root's end tag, without an unfinished one."""
-        byte = np.frombuffer(text, np.uint8)
-        lt = np.flatnonzero(byte == _LT)
-        mark = byte[np.minimum(lt + 1, len(byte) - 1)]
-        marked, special = lt[(mark == _BANG) | (mark == _QUERY)], list[tuple[int, int]]()
-        gt = np.flatnonzero(byte == _GT)
-        if len(marked):
-            special, cut = _simple(byte, marked, gt) or _special(text, marked.tolist())
-            lt, gt = _outside(lt, special, cut), _outside(gt, special, cut)
-            text = text[:cut]
-        start, end = _tags(text, lt, gt, special)
-        # An unfinished tag may consist of `<` alone at the end of the text, so limit the index.
-        closes = byte[np.minimum(start + 1, len(byte) - 1)] == _SLASH
-        opens = ~closes & (byte[end - 2] != _SLASH)
-        after = np.cumsum(opens.view(np.int8) - closes.view(np.int8), dtype=np.int32) + np.int32(depth)
-        stop = int(np.argmax(after <= 0)) + 1 if len(after) and after.min() <= 0 else len(after)
-        return Tags(start[:stop], end[:stop], opens[:stop], closes[:stop], after[:stop], special)
-
-    def before(self, offset: int) -> Tags:
-        """Returns the tags that end before an offset."""
-        count = int(np.searchsorted(self.end, offset, "right"))
-        return Tags(
-            self.start[:count],
-            self.end[:count],
-            self.opens[:count],
-            self.closes[:count],
-            self.depth[:count],
-            self.special,
-        )
-
-    def open_at(self, index: int, text: bytes, point: SplitPoint) -> list[tuple[int, bytes]]:
-        """Returns the elements open after tag `index`: each tag's index (-1: before the split point) and its text."""
-        if index < 0:
-            return [(-1, tag) for tag in point.open]
-        depth = self.depth[: index + 1]
-        kept = min(len(point.open), int(depth.min()))
-        # An opened element is still open if the depth has not been below its own since.
-        lowest_after = np.minimum.accumulate(depth[::-1])[::-1]
-        opened = np.flatnonzero(self.opens[: index + 1] & (depth == lowest_after)).tolist()
-        found = [(at, text[self.start[at] : self.end[at]]) for at in opened]
-        return [(-1, tag) for tag in point.open[:kept]] + found
-
-
-def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[list[tuple[int, int]], int] | None:
-    """Like `_special`, for all at once; None if one is in another, or begins near the text's end."""
-    if int(marked[-1]) + len(b"<![CDATA[") >= len(byte):
-        return None
-    second, third, last, one_before = byte[marked + 1], byte[marked + 2], byte[gt - 1], byte[gt - 2]
-    ends, bang = np.zeros(len(marked), np.int64), second == _BANG
-    for kind, closes, shortest in (
-        (second == _QUERY, last == _QUERY, len(b"<??")),
-        (
-            bang & (third == _DASH) & (byte[marked + 3] == _DASH),
-            (last == _DASH) & (one_before == _DASH),
-            len(b"<!----"),
-        ),
-        (
-            bang & (third == _BRACKET) & (byte[marked + 8] == _BRACKET),
-            (last == _CLOSING) & (one_before == _CLOSING),
-            11,
-        ),
-    ):
-        closing = np.append(gt[closes], len(byte))
-        ends[kind] = closing[np.searchsorted(closing[:-1], marked[kind] + shortest)] + 1
-    if not ends.all() or (marked[1:] < ends[:-1]).any():
-        # The last one may be unfinished, unless another one is behind it.
-        return None
-    finished = int(ends[-1]) <= len(byte)
-    spans = list(zip(marked.tolist(), ends.tolist(), strict=True))
-    return (spans, len(byte)) if finished else (spans[:-1], int(marked[-1]))
-
-
-def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int]:
-    """Finds comments, CDATA sections and processing instructions.
-
-    Returns:
-        Their begin and end offsets, and that of an unfinished one, or of the text's end.
-    """
-    spans, end = list[tuple[int, int]](), 0
-    for start in marked:
-        if start < end:
-            continue
-        if text[start + 1] == _QUERY:
-            found, length = text.find(b"?>", start + 2), 2
-        elif text.startswith(b"--", start + 2):
-            found, length = text.find(b"-->", start + 4), 3
-        elif text.startswith(b"[CDATA[", start + 2):
-            found, length = text.find(b"]]>", start + 9), 3
-        else:
-            continue
-        if found < 0:
-            return spans, start
-        end = found + length
-        spans.append((start, end))
-    part = _PART.search(text, max(len(text) - 9, end))
-    return spans, part.start() if part else len(text)
-
-
-def _outside(offsets: Offsets, spans: list[tuple[int, int]], cut: int) -> Offsets:
-    """Returns the offsets before `cut` that are in none of the spans."""
-    offsets = offsets[: np.searchsorted(offsets, cut)]
-    if not spans:
-        return offsets
-    bounds = np.searchsorted(offsets, np.array(spans, np.int64).reshape(-1)).reshape(-1, 2)
-    count = bounds[:, 1] - bounds[:, 0]
-    inside = np.repeat(bounds[:, 0] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    kept = np.ones(len(offsets), np.bool_)
-    kept[inside] = False
-    return offsets[kept]
-
-
-def _tags(text: bytes, lt: Offsets, gt: Offsets, special: list[tuple[int, int]]) -> tuple[Offsets, Offsets]:
-    if len(lt) == len(gt) + 1:
-        lt = lt[:-1]  # unfinished
-    if len(lt) == len(gt) and (lt < gt).all() and (gt[:-1] < lt[1:]).all():
-        # The last tag may be unfinished, with a `>` in an attribute's value.
-        if len(lt) and not _TAG.fullmatch(text, lt[-1], gt[-1] + 1):
-            lt, gt = lt[:-1], gt[:-1]
-        return lt, gt + 1
-    found = _ends(text, lt, gt)
-    if found is not None:
-        return lt, found
-    masked = bytearray(text)
-    for begin, after in special:
-        masked[begin:after] = b" " * (after - begin)
-    spans = np.array([tag.span() for tag in _TAG.finditer(masked)], np.int64).reshape(-1, 2)
-    return spans[:, 0], spans[:, 1]
-
-
-def _ends(text: bytes, lt: Offsets, gt: Offsets) -> Offsets | None:
-    """Returns the offset after each tag, with `>` in texts and in values; None if a `<` is not that of a tag."""
-    place = np.searchsorted(gt, lt)
-    if not len(lt) or place[-1] == len(gt):
-        return None
-    byte = np.frombuffer(text, np.uint8)
-    end = gt[place] + 1
-    double, single = (
-        np.searchsorted(quotes, end) - np.searchsorted(quotes, lt)
-        for quotes in (np.flatnonzero(byte == quote) for quote in b"\"'")
-    )
-    # With quotes of one kind, an even number, the first `>` is outside of them.
-    for tag in np.flatnonzero((double % 2 == 1) | (single % 2 == 1) | ((double > 0) & (single > 0))).tolist():
-        found = _TAG.match(text, int(lt[tag]))
-        if found is None:
-            return None
-        end[tag] = found.end()
-    return end if (end[:-1] <= lt[1:]).all() and _TAG.fullmatch(text, int(lt[-1]), int(end[-1])) else None
-
-
 def split_and_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> tuple[SplitPoint, Tags]:
     """Like `last_split_point`, by the names of all tags, which are returned up to the split point."""
     tags = Tags.of(text, len(point.open))
@@ -286,7 +363,7 @@ def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames, tags: Ta
         return point
     if last >= 0 and tags.depth[last] <= 0:
         return SplitPoint(point.offset + end, ())
-    open_ = tags.open_at(last, text, point)
+    open_ = tags.open_at(last, text, point.open)
     parents = parents_of(unsplit)
     for level, (index, tag) in enumerate(open_):
         if local_name(tag) in unsplit or (level and parents and local_name(open_[level - 1][1]) in parents):
@@ -306,15 +383,10 @@ def gap_end(text: bytes, tags: Tags) -> int:
     """Returns the offset after the last blank, comment or instruction of a long text between elements; 0 for none."""
     if len(text) < LONG_GAP or len(tags.start):
         return 0
-    begin = _finished(tags)
+    begin = tags.finished
     cut = text.find(b"<", begin)
     end = cut if cut >= 0 else len(text)
     return max(begin, *(text.rfind(blank, begin, end) + 1 for blank in (b" ", b"\t", b"\r", b"\n")))
-
-
-def _finished(tags: Tags) -> int:
-    """Returns the offset after the last tag, comment, CDATA section or instruction."""
-    return max(int(tags.end[-1]) if len(tags.end) else 0, tags.special[-1][1] if tags.special else 0)
 
 
 def begins_with(text: bytes, open_: tuple[bytes, ...], names: ElementNames) -> bool:
@@ -344,7 +416,7 @@ class ElementEnd:
         if len(ends):
             return self._fed - len(text) + int(tags.end[ends[0]])
         self._at = int(tags.depth[-1]) if len(tags.depth) else self._at
-        begun = text.find(b"<", _finished(tags))
+        begun = text.find(b"<", tags.finished)
         self._rest = text[begun:] if begun >= 0 else b""
         for opening in (b"<!--", b"<![CDATA[", b"<?"):
             if self._rest.startswith(opening) and len(self._rest) > len(opening) + 2:
@@ -355,80 +427,3 @@ class ElementEnd:
     def is_one_tag(self) -> bool:
         """Whether all that is kept of the last pieces is a tag without an end."""
         return len(self._rest) > LONG_GAP
-
-
-def parents_of(names: ElementNames) -> ElementNames:
-    """Returns the local names of the elements whose children all have such a name."""
-    return frozenset(name.removesuffix(b"/*") for name in names if name.endswith(b"/*"))
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A part of a text: one item, or the text between two.
-
-    Attributes:
-        start: Its offset in the text.
-        end: The offset after it.
-        open: Start tags of the elements open at its start.
-        after: Start tags of the elements open at its end.
-        tag: The start tag of the item; empty between items.
-        parent: Identifies the item's parent: the offset of its start tag, or a negative number for one in `open`.
-    """
-
-    start: int
-    end: int
-    open: tuple[bytes, ...]
-    after: tuple[bytes, ...]
-    tag: bytes = b""
-    parent: int = 0
-
-    @property
-    def is_root(self) -> bool:
-        """Whether its item is the document's root, whose start tag is before the text."""
-        return bool(self.tag) and self.tag in self.open
-
-    def original(self, text: bytes) -> tuple[bytes, bytes]:
-        """Returns the item as in the document, and the start tags around it."""
-        content = text[self.start : self.end]
-        return (self.tag + content, b"") if self.is_root else (content, b"".join(self.open))
-
-
-def fragments(
-    text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], items: ElementNames
-) -> Iterator[Fragment]:
-    """Yields a text between two split points as fragments, item by item; malformed text is in one of them.
-
-    If the root itself is an item, it has no split points and no items in it: the whole text is one fragment.
-    """
-    if open_ and local_name(open_[0]) in items:
-        yield Fragment(0, len(text), open_, after, open_[0])
-        return
-    tags = Tags.of(text, len(open_))
-    stack, parents = list(open_), parents_of(items)
-    begun = [-1 - level for level in range(len(open_))]
-    before, start = tuple(stack), 0
-    around, is_around = before, True  # items beside each other share one tuple of open tags
-    depth, tag = 0, b""  # of the present item: how many elements are open from it on
-    for begin, end, opens in zip(tags.start.tolist(), tags.end.tolist(), tags.opens.tolist(), strict=True):
-        closes = text[begin + 1] == _SLASH
-        is_child = bool(parents and stack and local_name(stack[-1]) in parents)
-        if not tag and not closes and (is_child or local_name(text[begin:end]) in items):
-            around, is_around = (around if is_around else tuple(stack)), True
-            if begin > start:
-                yield Fragment(start, begin, before, around)
-            start, before, tag, depth = begin, around, text[begin:end], 0
-        if tag:
-            depth += int(opens) - int(closes)
-            if depth <= 0:
-                yield Fragment(start, end, around, around, tag, begun[-1] if begun else 0)
-                start, tag = end, b""
-        elif opens:
-            stack.append(on_one_line(text[begin:end]))
-            begun.append(begin)
-            is_around = False
-        elif closes and stack:
-            stack.pop()
-            begun.pop()
-            is_around = False
-    if start < len(text) or before != after:
-        yield Fragment(start, len(text), before, after, tag)

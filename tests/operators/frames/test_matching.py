@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.documentation.pages import PACKAGES, ROOT
+from tests.harness.pages import PACKAGES, ROOT
 from tests.samples.strategies import SMALL, Small, SmallSchema, Tuple, small_patterns, small_schemas
 from xmlstream.operators.frames import matching as matched
 from xmlstream.operators.frames.matching import flagged, matching, not_matching

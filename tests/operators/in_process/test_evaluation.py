@@ -36,6 +36,7 @@ CASES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("expression", "of", "to"), CASES)
 def test_values_are_those_of_spark(spark: SparkSession, expression: str, of: str, to: str) -> None:
     source = random.Random(expression)

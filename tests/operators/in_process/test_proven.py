@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlglot import exp
 
-from tests.harness.both_engines import ALL, Findings, compared, typed
+from tests.harness.both_engines import ALL
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
+from tests.harness.kept_answers import Answers, asked, path
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.dialect import call_name, expression
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
@@ -24,11 +26,20 @@ from xmlstream.operators.in_process.expressions import translated
 from xmlstream.operators.in_process.names import default_name
 from xmlstream.punct_ns.errors import QueryError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 ROWS = 300 if AT_NIGHT else 60
 DRAWN = 3000 if AT_NIGHT else 150
+
+BY_SPARK = pytest.param("by Spark", marks=[pytest.mark.spark, pytest.mark.rest])
+
+
+AS_KEPT = pytest.param("as kept", marks=() if path().exists() else pytest.mark.spark)
+
+
+@pytest.fixture(scope="module", params=[BY_SPARK] if AT_NIGHT else [AS_KEPT, BY_SPARK])
+def answers(request: pytest.FixtureRequest) -> Iterator[Answers]:
+    """Spark's answers: by day those that are kept, in the rest of the tests and by night those of its session."""
+    yield from asked(request.param == "by Spark", lambda: request.getfixturevalue("spark"))
+
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")
 ORDERED = tuple(TYPES)
@@ -67,13 +78,13 @@ def beside_texts() -> list[str]:
     return found + [f"CAST({of} AS {to})" for of, to in product(moments, ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"))]
 
 
-def test_what_stands_beside_texts(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 21), beside_texts(), Findings())
+def test_what_stands_beside_texts(answers: Answers) -> None:
+    findings = answers.compared("beside texts", Rows.drawn(None, ROWS, SEED + 21), beside_texts())
     assert not findings.differences, findings
 
 
-def test_arithmetic(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED), arithmetic(), Findings())
+def test_arithmetic(answers: Answers) -> None:
+    findings = answers.compared("arithmetic", Rows.drawn(None, ROWS, SEED), arithmetic())
     assert not findings.differences, findings
 
 
@@ -123,8 +134,8 @@ def comparisons() -> list[str]:
     return found
 
 
-def test_comparisons(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 1), comparisons(), Findings())
+def test_comparisons(answers: Answers) -> None:
+    findings = answers.compared("comparisons", Rows.drawn(None, ROWS, SEED + 1), comparisons())
     assert not findings.differences, findings
 
 
@@ -141,8 +152,8 @@ def casts() -> list[str]:
     ]
 
 
-def test_casts(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 2), casts(), Findings())
+def test_casts(answers: Answers) -> None:
+    findings = answers.compared("casts", Rows.drawn(None, ROWS, SEED + 2), casts())
     assert not findings.differences, findings
 
 
@@ -195,12 +206,14 @@ def of_long_decimals() -> list[str]:
     return found + [form.format(a) for a, form in product(long, forms)]
 
 
-def test_long_decimals(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 11, types=LONG), of_long_decimals(), Findings())
+def test_long_decimals(answers: Answers) -> None:
+    findings = answers.compared("long decimals", Rows.drawn(None, ROWS, SEED + 11, types=LONG), of_long_decimals())
     assert not findings.differences, findings
     sums = [f"{f}({a}{i})" for f, a, i in product(("sum", "min", "max"), LONG, (1, 3)) if LONG[a].startswith("DECIMAL")]
     for by in ("g", ALL):
-        findings = compared(Rows.drawn(spark, 12, SEED + 12, types=LONG), sums, Findings(), by=by)
+        findings = answers.compared(
+            f"sums of long decimals by {by}", Rows.drawn(None, 12, SEED + 12, types=LONG), sums, by=by
+        )
         assert not findings.differences, findings
 
 
@@ -509,24 +522,24 @@ def anchored(drawn: random.Random) -> list[str]:
     return [*found, *more, *(each for pair in pairs for each in pair)]
 
 
-def test_anchors_and_defaults(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 31), anchored(random.Random(SEED)), Findings())
+def test_anchors_and_defaults(answers: Answers) -> None:
+    findings = answers.compared("anchors", Rows.drawn(None, ROWS, SEED + 31), anchored(random.Random(SEED)))
     assert not findings.differences, findings
-    print(f"{len(findings.values)} compared, {len(findings.refused)} refused")
+    print(f"{len(findings.answers)} compared, {len(findings.refused)} refused")
 
 
-def test_texts(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 3), texts(), Findings())
-    assert not findings.differences, findings
-
-
-def test_moments(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 4), moments(), Findings())
+def test_texts(answers: Answers) -> None:
+    findings = answers.compared("texts", Rows.drawn(None, ROWS, SEED + 3), texts())
     assert not findings.differences, findings
 
 
-def test_choices(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 5), choices(), Findings())
+def test_moments(answers: Answers) -> None:
+    findings = answers.compared("moments", Rows.drawn(None, ROWS, SEED + 4), moments())
+    assert not findings.differences, findings
+
+
+def test_choices(answers: Answers) -> None:
+    findings = answers.compared("choices", Rows.drawn(None, ROWS, SEED + 5), choices())
     assert not findings.differences, findings
 
 
@@ -587,16 +600,16 @@ def aggregates() -> list[str]:
     return found
 
 
-def test_aggregates(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 6), aggregates(), Findings(), by="g")
+def test_aggregates(answers: Answers) -> None:
+    findings = answers.compared("aggregates", Rows.drawn(None, ROWS, SEED + 6), aggregates(), by="g")
     assert not findings.differences, findings
 
 
 @pytest.mark.parametrize(("rows", "nulls"), [(ROWS, 0.1), (1, 0), (0, 0), (3, 1)], ids=["many", "one", "no", "null"])
-def test_aggregates_of_all_rows(spark: SparkSession, rows: int, nulls: float) -> None:
+def test_aggregates_of_all_rows(answers: Answers, rows: int, nulls: float) -> None:
     """Without GROUP BY there is an answer even of no row, and DuckDB may have it of statistics."""
-    given = Rows.drawn(spark, rows, SEED + 10, share_of_nulls=nulls)
-    findings = compared(given, aggregates(), Findings(), by=ALL)
+    given = Rows.drawn(None, rows, SEED + 10, share_of_nulls=nulls)
+    findings = answers.compared(f"aggregates of {rows} rows, {nulls} of them null", given, aggregates(), by=ALL)
     assert not findings.differences, findings
 
 
@@ -664,8 +677,8 @@ def over_rows() -> list[str]:
     return found
 
 
-def test_functions_over_rows(spark: SparkSession) -> None:
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 7), over_rows(), Findings(), has_errors=False)
+def test_functions_over_rows(answers: Answers) -> None:
+    findings = answers.compared("over rows", Rows.drawn(None, ROWS, SEED + 7), over_rows(), has_errors=False)
     assert not findings.differences, findings
 
 
@@ -683,48 +696,49 @@ def of_clocks() -> list[str]:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_clocks(spark: SparkSession, zone: str) -> None:
+def test_clocks(answers: Answers, zone: str) -> None:
     """Moments around changes of the zone's clocks."""
     source = random.Random(SEED)
     changes = [change.second for change in transitions(zone, 1900, 2100)] or [0]
     steps = (-86_400_000_000, -3_600_000_001, -1_800_000_000, -1, 0, 1, 1_799_999_999, 3_600_000_000, 86_400_000_000)
     hours = [hour * 3_600_000_000 for hour in range(-12, 13)]  # NTZ's are local
     around = [sum(map(source.choice, ([c * 1_000_000 for c in changes], steps, hours))) for _ in range(200)]
-    try:
-        findings = compared(Rows.drawn(spark, ROWS, SEED + 8, zone, around), of_clocks(), Findings())
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    findings = answers.compared(f"clocks of {zone}", Rows.drawn(None, ROWS, SEED + 8, zone, around), of_clocks())
     assert not findings.differences, findings
 
 
-def test_drawn_texts(spark: SparkSession) -> None:
+def test_drawn_texts(answers: Answers) -> None:
     """Texts with few brackets, so that Spark's reader and sqlglot's must agree, or the text is refused."""
     drawn = Drawn(random.Random(SEED))
-    findings = compared(Rows.drawn(spark, ROWS, SEED + 9), [drawn.text() for _ in range(DRAWN)], Findings())
+    findings = answers.compared("drawn texts", Rows.drawn(None, ROWS, SEED + 9), [drawn.text() for _ in range(DRAWN)])
     assert not findings.differences, findings
-    assert len(findings.values) > DRAWN / 4, "most of what is drawn is refused"
+    assert len(findings.answers) > DRAWN / 4, "most of what is drawn is refused"
 
 
-def test_names(spark: SparkSession) -> None:
+def test_names(answers: Answers) -> None:
     """Columns without an alias are named as in Spark."""
-    given = Rows.drawn(spark, 1, SEED)
-    frame = given.frame()
+    given = Rows.drawn(None, 1, SEED)
     texts_ = [*arithmetic(), *comparisons(), *casts(), *texts(), *choices(), *moments(), *aggregates(), *over_rows()]
-    names = {text: name for text in texts_ if (name := _named(text)) and not _refused(text, given)}
-    for number, part in enumerate((("OVER (",), ())):
-        chosen = [text for text in names if bool(part) == ("OVER (" in text)]
-        single = [text for text in chosen if part or text not in aggregates()]
-        found = dict(zip(single, frame.selectExpr(*single).schema.names, strict=True))
-        if not number:
-            found |= dict(zip(grouped := [t for t in names if t in aggregates()],
-                              frame.selectExpr(*grouped).schema.names, strict=True))  # fmt: skip
-        wrong = [f"{text}: {name}, here {names[text]}" for text, name in found.items() if name != names[text]]
-        assert not wrong, "\n".join(wrong[:20])
+    names = {text: [name] for text in texts_ if (name := _named(text)) and not _refused(text, given)}
+    of_groups = set(aggregates())
+
+    def of_spark(asked: list[str]) -> dict[str, list[str]]:
+        frame = replace(given, spark=answers.spark()).frame()
+        over = [text for text in asked if "OVER (" in text]
+        grouped = [text for text in asked if text in of_groups]
+        single = [text for text in asked if text not in {*over, *grouped}]
+        return {
+            text: [name]
+            for part in (over, grouped, single)
+            for text, name in zip(part, frame.selectExpr(*part).schema.names if part else (), strict=True)
+        }
+
+    answers.agree("names", names, of_spark)
 
 
-def test_columns_that_are_never_null(spark: SparkSession) -> None:
+def test_columns_that_are_never_null(answers: Answers) -> None:
     """Whether a result may be null, where none of its operands is."""
-    rows = Rows.drawn(spark, 1, SEED)
+    rows = Rows.drawn(None, 1, SEED)
     lists = (
         (arithmetic, ""),
         (comparisons, ""),
@@ -737,7 +751,7 @@ def test_columns_that_are_never_null(spark: SparkSession) -> None:
     for listed, by in lists:
         never = [re.sub(r"\b([a-z]+)[12]\b", r"\g<1>3", text) for text in listed()]
         never = [text for text in never if "BD" not in text]  # which the reader does not tell from a CAST of a text
-        findings = typed(rows, never, Findings(), by=by)
+        findings = answers.typed(f"{listed.__name__}, never null", rows, never, by=by)
         assert not findings.differences, findings
 
 

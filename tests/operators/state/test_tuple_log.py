@@ -75,6 +75,7 @@ MISUSES: dict[str, Callable[[Case], object]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("before", [(), (1, 4)], ids=["empty", "of two"])
 def test_rows_that_were_added_must_be_taken_or_settled_before_anything_else(case: Case, before: Sequence[int]) -> None:
     if before:

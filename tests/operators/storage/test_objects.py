@@ -273,6 +273,7 @@ def test_a_store_that_accepts_requests_and_says_nothing_is_named_once(
     assert len(messages) == 2
 
 
+@pytest.mark.rest
 def test_a_large_request_that_takes_its_time_is_not_announced(
     object_server: ObjectServer, bucket: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

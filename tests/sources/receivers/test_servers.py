@@ -77,6 +77,7 @@ def test_tcp_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     _lost_nothing(receiver, killed_now_and_then(receiver, send, MESSAGES, KILLS))
 
 
+@pytest.mark.rest
 def test_mqtt_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     with broker(tmp_path) as port:
         address, known_by = f"mqtt://{HOST}:{port}/sensors/%23", ("--id-property", "number")
@@ -106,6 +107,7 @@ def test_an_interrupt_ends_a_receiver_whose_broker_does_not_answer(tmp_path: Pat
             assert process.wait(300) == 0
 
 
+@pytest.mark.rest
 def test_topics_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path) -> None:
     into = tmp_path / "into"
     with broker(tmp_path) as port, receiving(f"mqtt://{HOST}:{port}/%23", into, apart=True):
@@ -177,6 +179,7 @@ def test_what_waits_of_tcp_connections_takes_a_bounded_memory(tmp_path: Path) ->
     assert "again later" not in begun.set_aside.read_text()
 
 
+@pytest.mark.rest
 def test_a_connection_that_stays_open_keeps_nothing_of_its_messages(tmp_path: Path) -> None:
     with receiving(f"tcp://{HOST}:0", tmp_path, lines=True) as begun, _half(begun, b"") as connection:
         sent, kept = 0, list[int]()
@@ -278,6 +281,7 @@ def test_whatever_fails_while_it_is_written_ends_the_receiver_in_words(
 HALF_HEAD, HALF_BODY = b"POST /in HTTP/1.1\r\n", b"POST /in HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n<a"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("half", [b"", HALF_HEAD, HALF_BODY])
 def test_a_client_that_does_not_finish_its_request_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], half: bytes
@@ -290,6 +294,7 @@ def test_a_client_that_does_not_finish_its_request_is_left(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("half", [HALF_HEAD, HALF_BODY])
 def test_half_requests_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bytes) -> None:
     monkeypatch.setattr(http, "MOST_CONNECTIONS", 5)
@@ -311,6 +316,7 @@ def test_tcp_refuses_more_connections_than_it_can_take_in_words(
         assert second.recv(100) == b"OK 1\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("half", [HALF_HEAD, HALF_BODY])
 def test_an_interrupt_ends_a_receiver_with_an_unfinished_request(tmp_path: Path, half: bytes) -> None:
     port = free_port()

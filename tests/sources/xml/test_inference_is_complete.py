@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tests.documentation.pages import ROOT
 from tests.harness.nights import AT_NIGHT
+from tests.harness.pages import ROOT
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.xml.inference.proposal import Proposal, proposal

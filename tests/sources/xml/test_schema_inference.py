@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from tests.documentation.pages import ROOT
 from tests.harness.nights import AT_NIGHT
+from tests.harness.pages import ROOT
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.slices import POSITION

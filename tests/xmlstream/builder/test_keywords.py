@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 import pytest
@@ -13,6 +14,7 @@ import xmlstream.testing as xt
 from xmlstream.builder import run_options
 from xmlstream.builder.reading import READ_OPTIONS
 from xmlstream.builder.run_options import CommonOptions, RunOptions
+from xmlstream.runtime.options import Options
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
@@ -46,6 +48,11 @@ def test_a_default_that_is_shown_is_the_one_that_holds() -> None:
     tags = {name: shown.pop(name) for name in ("row_tag", "root_tag")}
     given = run_options.settings_of([Target("out", Vocabulary(**tags))], None, follow=False, **shown)
     assert given == run_options.settings_of([Target("out")], None, follow=False)
+
+
+def test_each_option_of_both_interfaces_is_declared_with_the_settings() -> None:
+    declared = {option.name for option in fields(Options)} - {"checkpoint", "follow"}  # which calls have by themselves
+    assert declared | {"monitor", "on_slice"} == CommonOptions.__annotations__.keys()
 
 
 def test_reading_takes_every_option_of_a_source_that_a_user_may_set() -> None:

@@ -16,7 +16,7 @@ from xmlstream.sources.generators.sensors import write_sensors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.rest, pytest.mark.spark, pytest.mark.slow]
 
 
 def written(out: Path) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ from xmlstream.sources.generators.auction_documents import write_auctions
 from xmlstream.sources.generators.auction_house import House
 from xmlstream.sources.generators.sensors import write_sensors
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.rest, pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture

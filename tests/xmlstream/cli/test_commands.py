@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from tests.documentation.pages import blocks
+from tests.harness.pages import blocks
 from xmlstream.cli.commands import main
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session.spark_session import cores_of
@@ -493,6 +493,7 @@ def expected(sensors: Path) -> dict[str, str]:
     return {hour: str(temperature) for hour, temperature in found.items()}
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_papers_query_from_the_shell_is_interrupted_and_goes_on(sensors: Path, tmp_path: Path) -> None:
@@ -570,6 +571,7 @@ def test_standard_output_gets_one_document_and_temporary_directories_nothing(
         time.sleep(0.1)
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_bad_input_ends_with_1_and_says_where(sensors: Path, tmp_path: Path) -> None:
     bad = (

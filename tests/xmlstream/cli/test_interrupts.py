@@ -133,6 +133,7 @@ def test_nothing_is_left_of_a_run_that_is_ended_while_spark_starts(command: list
     assert "interrupted before the end of the input\n" in ended.said
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_ctrl_c_ends_a_run_after_its_slice_and_the_next_goes_on(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from tests.documentation.pages import PAGES, text
+from tests.harness.pages import PAGES, text
 from xmlstream.cli import manual
 from xmlstream.cli.commands import main
 

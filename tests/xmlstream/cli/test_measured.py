@@ -12,7 +12,7 @@ from xmlstream.cli.commands import app
 from xmlstream.cli.explain_command import measured_rates
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.metrics import OperatorReport, SliceReport
+from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport
 
 TABLES = """
 CREATE TABLE s1 (a INT, b INT) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r', schemes 'b'{rate});

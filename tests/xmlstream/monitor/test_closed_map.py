@@ -26,8 +26,8 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.slice_report import Activity
 from xmlstream.runtime.loop.in_step import axes
-from xmlstream.runtime.metrics import Activity
 from xmlstream.sql.script import read
 
 DATA = Path(__file__).parents[3] / "data"

@@ -20,8 +20,8 @@ from xmlstream.monitor.monitor import keep_reading, recorded_view
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.punct_ns.errors import StateError, UsageError
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sink.target import OutputRecord
 
 

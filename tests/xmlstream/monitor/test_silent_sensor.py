@@ -24,7 +24,7 @@ from xmlstream.punct_ns.xml_form import PUNCT_NS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.rest, pytest.mark.spark]
 
 WAREHOUSE = Path(__file__).parents[3] / "data" / "warehouse.sql"
 

@@ -247,7 +247,7 @@ def test_a_query_by_hours_of_minutes_answers_slice_by_slice_and_the_same_when_de
     answers = []
     for name, root in (("plain", plain), ("described", described)):
         out = tmp_path / name
-        run(spark, root, Settings((Target(str(out)),), str(tmp_path / f"{name}-state")))
+        run(spark, root, Settings((Target(str(out)),), checkpoint=str(tmp_path / f"{name}-state")))
         documents = [etree.parse(path).getroot() for path in sorted(out.glob("slice-*.xml"))]
         answers.append([[etree.tostring(item, method="c14n") for item in document] for document in documents])
         rows = [[tuple(leaf.text for leaf in row) for row in document.findall("row")] for document in documents]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByClock, ByOrder

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from xmlstream.session.engines import InProcessSession
 
+pytestmark = pytest.mark.rest
+
 EVENTS, SLICE = 400, "32k"
 
 ASKED = queries(SLICE)

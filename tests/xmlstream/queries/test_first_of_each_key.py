@@ -115,6 +115,7 @@ def written(slices: list[Cut]) -> str:
     return " | ".join(" ".join(map(text, items)) for items in slices)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("called", QUERIES)
 @given(slices=streams())
 @settings(max_examples=6)
@@ -140,6 +141,7 @@ SLICES: list[Cut] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("called", QUERIES)
 def test_no_cut_and_no_restart_changes_them(called: str) -> None:
     n, sql = QUERIES[called]

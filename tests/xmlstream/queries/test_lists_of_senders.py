@@ -9,9 +9,10 @@ import pytest
 
 import xmlstream.testing as xt
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
+from xmlstream.operators.taking_over import Differs
 from xmlstream.punct_ns.errors import QueryError, UnsafeQuery
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.runtime.change.plan_comparison import Differs, require_wider
+from xmlstream.runtime.change.plan_comparison import require_wider
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session

@@ -20,7 +20,7 @@ from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
-from xmlstream.runtime.metrics import SliceReport
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
@@ -59,7 +59,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     done: list[SliceReport] = []
     checkpoint = tmp_path / "checkpoint"
     started = datetime.now(UTC)
-    run(spark, root, Settings((Target(str(tmp_path / "out")),), str(checkpoint), on_slice=done.append))
+    run(spark, root, Settings((Target(str(tmp_path / "out")),), checkpoint=str(checkpoint), on_slice=done.append))
 
     written = [etree.parse(path).getroot() for path in sorted((tmp_path / "out").glob("slice-*.xml"))]
     rows = [[(row.findtext("hour"), row.findtext("t")) for row in document.findall("row")] for document in written]

@@ -43,6 +43,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "query",
     [

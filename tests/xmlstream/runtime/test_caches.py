@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import _lru_cache_wrapper
 from pathlib import Path
+
+import pytest
 
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
@@ -65,23 +66,18 @@ def _sizes() -> Iterator[tuple[str, int]]:
                 yield name, each.cache_info().currsize
 
 
-def test_like_slices_leave_all_caches_as_large_as_they_were(tmp_path: Path) -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", QUERIES)
+def test_like_slices_leave_all_caches_as_large_as_they_were(name: str, tmp_path: Path) -> None:
     session = xs.open_session(engine="duckdb")
-    tables = "".join(TABLES.format(name=name, directory=tmp_path) for name in ("a", "b"))
-    before: dict[str, int] = {}
-    grown: dict[tuple[str, str], tuple[int, int]] = {}
-    for name, query in QUERIES.items():
-        for part in ("a", "b"):
-            shutil.rmtree(tmp_path / part, ignore_errors=True)
-        for first, end in ((0, BEFORE), (BEFORE, AFTER)):
-            _write(tmp_path, range(first, end))
-            run = xs.from_sql(session, tables + query)
-            run.run(output=tmp_path / name, checkpoint=tmp_path / f"{name}.state", keep_open=True)
-            sizes = dict(_sizes())
-            if end == AFTER:
-                # A restart plans anew, with a few texts that the first run had no use for.
-                few = (AFTER - BEFORE) // 3
-                pairs = ((of, before.get(of, 0), n) for of, n in sizes.items())
-                grown |= {(name, of): (was, n) for of, was, n in pairs if n - was > few}
-            before = sizes
-    assert grown == {}
+    tables = "".join(TABLES.format(name=table, directory=tmp_path) for table in ("a", "b"))
+    sizes = []
+    for first, end in ((0, BEFORE), (BEFORE, AFTER)):
+        _write(tmp_path, range(first, end))
+        run = xs.from_sql(session, tables + QUERIES[name])
+        run.run(output=tmp_path / name, checkpoint=tmp_path / f"{name}.state", keep_open=True)
+        sizes.append(dict(_sizes()))
+    before, after = sizes
+    # A restart plans anew, with a few texts that the first run had no use for.
+    few = (AFTER - BEFORE) // 3
+    assert {of: (before.get(of, 0), n) for of, n in after.items() if n - before.get(of, 0) > few} == {}

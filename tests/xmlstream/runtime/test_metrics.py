@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.runtime.metrics import MetricsFile, SliceReport
+from xmlstream.runtime.checkpoint.slice_report import SliceReport
+from xmlstream.runtime.metrics import MetricsFile
 
 
 def report(slice_id: int, seconds: float = 0.5) -> SliceReport:

@@ -40,6 +40,7 @@ def refused(text: str) -> Iterator[tuple[str, Node]]:
             yield str(told), root
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", sorted((DATA / "auctions").glob("*.sql")), ids=lambda path: path.stem)
 def test_each_remedy_and_each_change_mends_what_is_refused_and_nothing_less_of_it_does(path: Path) -> None:
     for told, root in refused(path.read_text(encoding="utf-8")):

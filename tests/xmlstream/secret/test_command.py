@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 from xmlstream.cli.commands import app
 from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.plan.nodes import source

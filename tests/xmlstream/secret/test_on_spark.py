@@ -60,6 +60,7 @@ def written(directory: Path, name: str, rows: Rows) -> Path:
     return path
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_the_experiments_come_out_of_one_run_over_xml(spark: SparkSession, tmp_path: Path) -> None:
     script = []

@@ -175,6 +175,7 @@ def test_java_takes_an_archive_of_another_collector_and_goes_on_without_a_stale_
     assert "archive" in java(use[0])[0], "else nothing had to be silenced"
 
 
+@pytest.mark.rest
 def test_why_java_makes_no_archive_is_said_and_what_was_there_stays(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +217,7 @@ def making(machine: Path) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_or_killed_it_leaves_the_old_archive_and_no_process(

@@ -28,6 +28,7 @@ spark.stop()
 """Whether the pages are reached at the address of this machine for itself, and at another one that it has."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 @pytest.mark.parametrize(
     ("environment", "reached"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 
 PARTS = (
     "tests/operators/test_group_by.py",
@@ -54,6 +54,7 @@ def python(packages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.rest
 def test_in_process_nothing_asks_for_pyspark(packages: Path) -> None:
     done = python(packages, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark", *PARTS)
     assert done.returncode == 0, done.stdout + done.stderr

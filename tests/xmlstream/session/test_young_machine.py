@@ -11,7 +11,9 @@ import sys
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
+
+pytestmark = pytest.mark.rest
 
 YOUNG = ROOT / ".ci" / "young"
 LOOK_AGAIN = [

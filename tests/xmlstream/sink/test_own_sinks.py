@@ -21,9 +21,9 @@ import pyarrow as pa
 import pytest
 
 import xmlstream as xs
-from tests.documentation.pages import modules_in
 from tests.harness.feeds import HOST, broker, free_port
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
+from tests.harness.pages import modules_in
 from tests.xmlstream.runtime.killed_run import Crash
 from tests.xmlstream.sink.killed_own_sink import IN_THE_CALL, POINTS, counted
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -90,6 +90,7 @@ def _kills() -> list[str]:
     return random.Random(SEED).choices(AT_ANY, k=20) if AT_NIGHT else list(BY_DAY)
 
 
+@pytest.mark.rest
 def test_posted_slices_arrive_once_however_often_the_query_is_killed(modules: Path) -> None:
     with _receiver(modules, 0) as port:
         options = {"url": f"http://{HOST}:{port}/slices"}

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmlstream as xs
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation

@@ -25,7 +25,7 @@ from xmlstream.sink.closings import closed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.rest, pytest.mark.spark]
 
 KILLS = 1
 SLICES = 8

@@ -35,6 +35,7 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import any_arrow_type
+from xmlstream.punct_ns.type_names import sql_type
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink import staged_sink
@@ -81,13 +82,18 @@ _ICEBERG_NAMES = {
 """Variables of the environment by which pyiceberg reaches a store, and those of the server in tests."""
 
 
+def served(form: str) -> Any:
+    """A form that needs a server."""
+    return pytest.param(form, marks=pytest.mark.rest)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with postgres() as url:
         yield url
 
 
-@pytest.fixture(params=["delta", "delta objects", "iceberg", "iceberg objects", "postgresql"])
+@pytest.fixture(params=["delta", served("delta objects"), "iceberg", served("iceberg objects"), served("postgresql")])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An output of each form, which nobody has written to."""
     form, _, objects = request.param.partition(" ")
@@ -307,7 +313,7 @@ _CALLS: dict[str, list[tuple[Any, str]]] = {
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("place", ["delta objects", "iceberg"], indirect=True)
+@pytest.mark.parametrize("place", [served("delta objects"), "iceberg"], indirect=True)
 def test_after_an_error_of_the_store_a_loader_looks_again_whether_the_write_was_done(
     place: str, is_done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,7 +337,7 @@ def test_after_an_error_of_the_store_a_loader_looks_again_whether_the_write_was_
     assert (_hours(place), sorted(row["slice"] for row in _read(place, "_closed"))) == ([0, 1], [0, 1])
 
 
-@pytest.mark.parametrize("place", ["delta", "delta objects", "iceberg"], indirect=True)
+@pytest.mark.parametrize("place", ["delta", served("delta objects"), "iceberg"], indirect=True)
 def test_an_error_that_lasts_names_the_table_and_what_the_store_said(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +368,7 @@ def test_a_table_that_was_emptied_of_another_query_is_gone_on_with(place: str, t
         _sink(place, tmp_path, query="one", goes_on=True)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("region", ["AWS_REGION", None])
 def test_a_catalog_reaches_the_store_of_the_environment_and_looks_up_no_region(
     region: str | None, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -449,6 +456,7 @@ def test_a_table_of_another_query_is_refused_unless_it_may_go(place: str, tmp_pa
     assert _hours(place) == [2]
 
 
+@pytest.mark.rest
 def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp_path: Path) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE TABLE wide (temp double precision, hour bigint PRIMARY KEY, noted text)")
@@ -468,6 +476,7 @@ def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp
     assert _hours(f"{server}#wide") == [1, 2, 3]
 
 
+@pytest.mark.rest
 def test_a_connection_that_was_lost_between_two_slices_is_begun_anew(server: str, tmp_path: Path) -> None:
     sink = _sink(f"{server}#lost", tmp_path)
     sink.publish(sink.draft(_slice(0, (1, 0.5))))
@@ -486,6 +495,7 @@ def _wrong(url: str) -> dict[str, tuple[str, str]]:
     }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("case", _wrong(""))
 def test_a_database_that_cannot_be_reached_is_told_in_words(server: str, tmp_path: Path, case: str) -> None:
     output, what = _wrong(server)[case]
@@ -513,7 +523,7 @@ def test_what_is_no_delta_table_is_refused(tmp_path: Path) -> None:
         _sink(str(tmp_path / "hottest.delta"), tmp_path)
 
 
-@pytest.mark.parametrize("place", ["delta", "delta objects"], indirect=True)
+@pytest.mark.parametrize("place", ["delta", served("delta objects")], indirect=True)
 def test_a_delta_table_that_another_run_creates_meanwhile_is_taken(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -703,7 +713,7 @@ class _Table:
             written.restore(written.version() - 2)
 
 
-@pytest.fixture(params=["delta", "iceberg", "postgresql"])
+@pytest.fixture(params=["delta", "iceberg", served("postgresql")])
 def nights(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Nights:
     """Nights into a table of each form."""
     if request.param == "iceberg":
@@ -860,10 +870,11 @@ COLUMN_TYPES = re.split(
 )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_an_existing_column_has_each_value_as_it_is_or_is_refused(kind: str, server: str, tmp_path: Path) -> None:
     schema, refused = Schema.parse(f"v {kind}"), set[str]()
-    there = pa.table({"v": pa.array(NUMBERS[kind], any_arrow_type(kind))})
+    there = pa.table({"v": pa.array(NUMBERS[kind], any_arrow_type(sql_type(kind)))})
     for number, column in enumerate([*COLUMN_TYPES, "double precision"]):
         table = f"held_{re.sub(r'[^a-z0-9]', '_', kind.lower())}_{number}"
         with psycopg.connect(server) as connection:
@@ -882,6 +893,7 @@ def test_an_existing_column_has_each_value_as_it_is_or_is_refused(kind: str, ser
     assert len(refused) <= len(COLUMN_TYPES)
 
 
+@pytest.mark.rest
 def test_a_table_by_two_names_is_one(server: str, tmp_path: Path) -> None:
     sink = _sink(f"{server}#named_twice", tmp_path / "1")
     sink.publish(sink.draft(_slice(0, (1, 0.5), said="<1, *>")))
@@ -900,12 +912,14 @@ def test_a_table_by_two_names_is_one(server: str, tmp_path: Path) -> None:
         Settings((Target(f"{server}#t"), Target(f"{host}#public.t"))).outputs  # noqa: B018
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("table", "column"), [("t" * 57, "hour"), ("é" * 29, "hour"), ("long_column", "h" * 59)])
 def test_a_name_that_would_be_cut_off_is_refused(server: str, tmp_path: Path, table: str, column: str) -> None:
     with pytest.raises(UsageError, match=r"would cut off the name .*: it has 64 bytes|it has 65 bytes"):
         _sink(f"{server}#{table}", tmp_path, Schema.parse(f"{column} INT"))
 
 
+@pytest.mark.rest
 def test_a_text_is_the_same_in_a_database_of_another_encoding(server: str, tmp_path: Path) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")

@@ -284,6 +284,7 @@ def test_a_function_registered_with_a_session_of_spark_is_called(spark: SparkSes
         query.select("at_random(x) AS y")
 
 
+@pytest.mark.rest
 @pytest.mark.slow
 def test_the_shell_gives_equal_output_on_both_engines(tmp_path: Path, modules: str, spark: SparkSession) -> None:
     file = written(tmp_path, QUERY, modules)

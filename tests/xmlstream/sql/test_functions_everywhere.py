@@ -112,6 +112,7 @@ OF_NOTHING = f"SELECT {', '.join(f'{call} AS v{i}' for i, call in enumerate(BARE
 """No tuple satisfies its condition."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "query", [*selected(), *conditional(), *grouped(), *collected(), *ordered(), of_groups(BARE), OF_NOTHING]

@@ -73,6 +73,7 @@ def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
     return made
 
 
+@pytest.mark.rest
 @pytest.mark.slow
 def test_a_rename_is_kept_where_names_come_out_the_same(spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
     expected = dict(zip(QUERIES, answers([spark.sql(query) for query in QUERIES]), strict=True))

@@ -82,6 +82,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_users_column_may_have_any_name(
     query: str, spark: SparkSession, in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -490,6 +490,7 @@ def frames(spark: SparkSession) -> Iterator[Mapping[str, DataFrame]]:
     spark.conf.set(ASOF, str(before))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_plan_computes_what_spark_computes(query: str, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
@@ -504,6 +505,7 @@ def test_a_plan_computes_what_spark_computes(query: str, spark: SparkSession, fr
     assert Counter(map(str, computed(optimized(root), frames).collect())) == rows
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_a_plan_and_its_optimized_form_compute_the_same(spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
     for query in QUERIES[::4]:

@@ -54,6 +54,7 @@ def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
     return views(spark)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_plan_computes_what_spark_computes(query: str, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
     expected = spark.sql(query).collect()

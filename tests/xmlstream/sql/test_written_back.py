@@ -101,6 +101,7 @@ def reader(spark: SparkSession) -> SparkSession:
     return Catalogue(spark).session(TABLES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.spark
 @pytest.mark.parametrize("position", POSITIONS)
 def test_a_call_is_the_same_to_spark_wherever_it_is_written_back(

@@ -13,7 +13,7 @@ import pytest
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from tests.documentation.pages import modules_in
+from tests.harness.pages import modules_in
 from xmlstream.punct_ns.errors import QueryError
 
 if TYPE_CHECKING:

@@ -15,13 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import replace
-from xmlstream.operators.aggregation import Aggregation
 from xmlstream.operators.behaviour import advance
-from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.frames.expression import Column, Copy
-from xmlstream.operators.group_by import GroupBy
-from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.select import Select
 from xmlstream.operators.state.ages import AGES
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -34,16 +29,16 @@ from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
-from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.operators.taking_over import Names
+from xmlstream.plan.nodes import Node, Results, Scan, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.runtime.change.plan_comparison import Names, Taken, keeps
-from xmlstream.runtime.change.query_change import QueryChange
-from xmlstream.runtime.change.same_query import QUERY, QueryRecord, SameQuery
+from xmlstream.runtime.change.plan_comparison import Taken, keeps
+from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     DOCUMENTS,
@@ -57,7 +52,7 @@ from xmlstream.runtime.checkpoint.checkpoint import (
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.migrations import Formats
 from xmlstream.runtime.checkpoint.recovery import PublishedOutput, count_change, undo_change
-from xmlstream.runtime.loop.plan_state import declared_state
+from xmlstream.runtime.checkpoint.same_query import OWN, QUERY, QueryRecord, SameQuery
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import SINKS, Target, require_fresh
@@ -124,8 +119,7 @@ class _Taking:
                 found[name] = taken_over
             elif fresh is not None:
                 found[name] = fresh
-            if isinstance(node.operator, Scan | Static | Punctuate) and taken_over is not None:
-                which = "sent" if isinstance(node.operator, Punctuate) else "added"
+            if taken_over is not None and (which := node.operator.declared_in) is not None:
                 held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
                 self._past[node] = [*held.lasting, *held.passing]
         return found
@@ -138,8 +132,8 @@ class _Taking:
         if not node.inputs:
             self._past[node] = []
             return None
-        if isinstance(node.operator, Select | Punctuate):
-            # They keep only what they have sent, and what was never sent is to be sent.
+        if node.operator.begins_empty:
+            # What was never sent is to be sent.
             self._past[node] = self._past[node.inputs[0]]
             return None
         store = SegmentStore(self._engine, self._new.below("seed"))
@@ -150,7 +144,7 @@ class _Taking:
         inputs = [Slice(None, tuple(self._past[below])) for below in node.inputs]
         sent = list(advance(node.operator, inputs, state).punctuations)  # type: ignore[arg-type]
         taken = self._change.comparison.taken.get(node)
-        holds_back = taken is not None and keeps(node) and not isinstance(node.operator, GroupBy | Distinct)
+        holds_back = taken is not None and keeps(node) and node.operator.holds_back
         self._past[node] = [] if holds_back else sent
         return state.record(whole=True)
 
@@ -158,7 +152,7 @@ class _Taking:
         """The state of the operator of the old plan in the form of the new one; None if it cannot have that."""
         change = self._change
         name = change.old_names[taken.old]
-        record, declared, before = change.last.state(name), declared_state(node), declared_state(taken.old)
+        record, declared, before = change.last.state(name), node.state_schema, taken.old.state_schema
         called = taken.names
         sets = {}
         for kind in ("sets", "waiting", "from_source"):
@@ -189,7 +183,7 @@ class _Taking:
             closed = project(held, before, old.schema.only(before))
             found += placed([_over(p, node.schema.only(same)) for p in closed], same, node.schema)
         for rule in topological(change.old):
-            if isinstance(rule.operator, Punctuate) and change.source_of(rule) == old and change.must_hand_down(rule):
+            if rule.inputs and change.source_of(rule) == old and change.must_hand_down(rule):
                 entries = change.last.state(change.old_names[rule]).sets.get("added", ())
                 found += (restored(e, node.schema) for e in moved_entries(entries, rule.schema, node.schema, called))
         return found
@@ -321,8 +315,8 @@ def _log(
     now = _columns(rows.columns, node, taken, before.of)
     places = [_place(taken.names.get(name.lower(), name), before.purging) for name in declared.purging.names]
     same = places == list(range(len(before.purging))) and before.purging == declared.purging
-    partial = _partial_form(node, taken.old)
-    if partial is None and same and not conditions and now == {c: c for c in rows.columns if c not in AGES}:
+    form = taken.state.form
+    if form is None and same and not conditions and now == {c: c for c in rows.columns if c not in AGES}:
         _link(kept, *folders)
         return kept
     if before.combine is not None:
@@ -330,8 +324,8 @@ def _log(
     for condition in conditions:
         rows = rows.where(condition)
     rows = rows.select(*(Column(name, Copy(column)) for name, column in now.items()), *parts.ages)
-    if partial is not None:
-        rows, parts.ages = partial.kept_form(rows), ()
+    if form is not None:
+        rows, parts.ages = form(rows), ()
     elif declared.combine is not None:
         rows = declared.combine(rows, parts.ages)
     new_store.begin(0)
@@ -343,16 +337,6 @@ def _log(
     return made.record(unique=(bool(declared.key) and declared.combine is not None) or None)
 
 
-def _partial_form(node: Node, old: Node) -> Aggregation | None:
-    """The aggregation of a group-by that keeps partial aggregates, and kept tuples before; None for any other."""
-    forms = [
-        Aggregation(each.operator.keys, each.operator.aggregates)
-        for each in (node, old)
-        if isinstance(each.operator, GroupBy)
-    ]
-    return forms[0] if forms and forms[0].merges is not None and forms[1].merges is None else None
-
-
 def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -> Mapping[str, str]:
     """The columns that kept rows have now, and those that they had."""
     named = taken.names if of is None else taken.inputs[of]
@@ -360,8 +344,8 @@ def _columns(columns: Sequence[str], node: Node, taken: Taken, of: int | None) -
     there = {column.lower(): column for column in columns if column not in AGES}
     before = {name.lower() for schema in taken.old.input_schemas for name in schema.names}
     found = {proper[new]: there[old.lower()] for new, old in named.items() if old.lower() in there}
-    if isinstance(node.operator, GroupBy):
-        return found | {new: old for new, old in taken.renumbered.items() if old in there}
+    if (renamed := taken.state.columns) is not None:
+        return found | {new: old for new, old in renamed.items() if old in there}
     return found | {column: column for name, column in there.items() if name not in before}
 
 
@@ -430,6 +414,18 @@ def planned_change(
             checkpoint.link(DOCUMENTS, folder_at(Path(copy)))
         new = spread(root, Path(copy) / DOCUMENTS)
         return query_change(checkpoint, QueryRecord.of(checkpoint), same, new, moved=moved)
+
+
+def way_on(checkpoint: Folder, root: Node, targets: Sequence[Target], zone: str) -> str:
+    """How a query may go on with the checkpoint of another one, as a hint; parameters as of `planned_change`."""
+    try:
+        change = planned_change(checkpoint, root, targets, zone)
+    except XmlStreamError:
+        return OWN
+    if change.refusals:
+        return f"xmlstream change shows why it cannot take the state over; {CONTINUES}"
+    kept = "all that is kept" if change.takes_all else "what xmlstream change shows"
+    return f"with --change it goes on with {kept}; or {OWN}"
 
 
 def query_change(checkpoint: Folder, before: QueryRecord, same: SameQuery, new: Node, *, moved: bool) -> QueryChange:

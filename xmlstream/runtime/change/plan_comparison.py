@@ -16,41 +16,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
-from xmlstream.operators.aggregation import Aggregation
-from xmlstream.operators.describe import Describe
-from xmlstream.operators.expressions.aggregates import attributes_of, ignores_duplicates
-from xmlstream.operators.expressions.dialect import attributes_in, conjuncts, expression, in_terms, parsed, render
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.behaviour import Selection
+from xmlstream.operators.expressions.dialect import attributes_in, brief, conjuncts, expression, in_terms, render
 from xmlstream.operators.expressions.predicate_domain import is_implied
-from xmlstream.operators.frames import matching
-from xmlstream.operators.group_by import GroupBy
-from xmlstream.operators.hand_over import HandOver
-from xmlstream.operators.join import Join
-from xmlstream.operators.merge import Merge
-from xmlstream.operators.multiway_join import MultiwayJoin
-from xmlstream.operators.project import Project
-from xmlstream.operators.punctuate import Punctuate
-from xmlstream.operators.select import Select
-from xmlstream.operators.semi_join import SemiJoin
-from xmlstream.operators.sort import Sort
+from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, names, topological
-from xmlstream.plan.written_plan import brief
-from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.punct_ns.slices import own, quoted
-from xmlstream.runtime.change.same_query import as_given, canonical_path
+from xmlstream.punct_ns.slices import quoted
+from xmlstream.runtime.checkpoint.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
-
-Names: TypeAlias = Mapping[str, str]
-"""Attributes of the new plan, in lower case, with their names in the old one."""
-
-_BAGS = (GroupBy, Join, Merge, MultiwayJoin, SemiJoin, Sort)
-"""The operators that mean the same for tuples without attributes that they do not need."""
-
-_DISTANCES = {"slack", "max_ahead", "delay"}
-"""The parameters of the rules of `punctuate` that do not change what the rule keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +55,7 @@ class Taken:
         output: The same for the output.
         conditions: For each input, further conditions that kept rows must satisfy, over the old input.
         above: These conditions over the output of the old operator.
-        renumbered: The old names of kept columns that neither plan has as attributes.
+        state: What the operator itself says of the state.
     """
 
     old: Node
@@ -86,16 +63,12 @@ class Taken:
     output: Names
     conditions: tuple[frozenset[str], ...] = ()
     above: frozenset[str] = frozenset()
-    renumbered: Names = field(default_factory=dict)
+    state: TakenOver = TakenOver()
 
     @property
     def names(self) -> Names:
         """The old names of the attributes of the output and of all inputs."""
         return {**self.output, **{new: old for each in self.inputs for new, old in each.items()}}
-
-
-class Differs(Exception):
-    """Two operators are not the same for what they keep; the text has the reason."""
 
 
 class Comparison:
@@ -125,28 +98,23 @@ class Comparison:
                 self._compare(node)
 
     def _above(self, node: Node, inputs: Sequence[EarlierStream | None]) -> EarlierStream | None:
-        """The stream of a node that only selects, computes or punctuates; None for any other."""
-        if len(inputs) != 1 or (below := inputs[0]) is None:
+        """The stream of a node that emits tuples of its input; None for any other."""
+        selection = node.operator.selection(*node.input_schemas)
+        if selection is None or (below := inputs[0]) is None:
             return None
-        match node.operator:
-            case Select(predicate=predicate):
-                parts = [in_terms_of(part, below.columns) for part in conjuncts(expression(predicate))]
-                if None in parts:
-                    return None
-                return replace(below, conditions=below.conditions.union(part for part in parts if part))
-            case Project(columns=columns):
-                made = {c.attribute.name.lower(): in_terms_of(expression(c.expression), below.columns) for c in columns}
-                return replace(below, columns={name: text for name, text in made.items() if text is not None})
-            case HandOver():
-                left_out = not_final(node, below)
-                return None if left_out is None else replace(below, conditions=below.conditions | {left_out})
-            case Describe() | Punctuate():
-                return below
-        return None
+        parts = [in_terms_of(part, below.columns) for part in _conditions(selection)]
+        if None in parts:
+            return None
+        conditions = below.conditions.union(part for part in parts if part)
+        if selection.columns is None:
+            return replace(below, conditions=conditions)
+        made = {name: in_terms_of(expression(text), below.columns) for name, text in selection.columns.items()}
+        columns = {name: text for name, text in made.items() if text is not None}
+        return replace(below, columns=columns, conditions=conditions)
 
     def _compare(self, node: Node) -> None:
         inputs = [self.streams.get(below) for below in node.inputs]
-        if isinstance(node.operator, Select | Project | Describe | Punctuate | HandOver):
+        if node.operator.selection(*node.input_schemas) is not None:
             if (stream := self._above(node, inputs)) is not None:
                 self.streams[node] = stream
                 self._find(node, [old for old in self.before if self._is_alike(node, old, stream)])
@@ -206,19 +174,19 @@ class Comparison:
             inputs.append(same_columns(stream, known, below.schema, before.schema))
             copies = _copies(old, len(inputs) - 1, known)
             more = {text: _back(text, copies) for text in stream.conditions - known.conditions}
-            if unknown := [text for text, here in more.items() if here is None]:
+            if unknown := sorted(text for text, here in more.items() if here is None):
                 raise Differs(f"what it keeps lacks the attributes of {brief(unknown[0])}")
             further.append(frozenset(filter(None, more.values())))
-        match node.operator:
-            case Project():
-                stream, known = self.streams[node], self.before[old]
-                if list(stream.columns.values()) != list(known.columns.values()):
-                    raise Differs("its columns are others")
-                output = dict(zip(stream.columns, old.schema.names, strict=True))
-                return Taken(old, tuple(inputs), output)
-            case Select() | Describe() | Punctuate() | HandOver():
-                return same_operator(node, old, inputs)
-        taken = replace(same_operator(node, old, inputs), conditions=tuple(further))
+        selection = node.operator.selection(*node.input_schemas)
+        if selection is not None and selection.columns is not None:
+            stream, known = self.streams[node], self.before[old]
+            if list(stream.columns.values()) != list(known.columns.values()):
+                raise Differs("its columns are others")
+            return Taken(old, tuple(inputs), dict(zip(stream.columns, old.schema.names, strict=True)))
+        taken = same_operator(node, old, inputs)
+        if selection is not None:
+            return taken
+        taken = replace(taken, conditions=tuple(further))
         if not any(further):
             return taken
         if any(log.of is None for log in old.state_schema.logs.values()):
@@ -259,8 +227,15 @@ def keeps(node: Node) -> bool:
 
 def not_final(node: Node, below: EarlierStream) -> str | None:
     """What the tuples of a hand-over satisfy, over the base of its input; None if an attribute there is not known."""
-    closed = matching.condition_text(node.operator.excludes(*node.input_schemas))
-    return in_terms_of(expression(f"NOT ({closed})"), below.columns)
+    selection = node.operator.selection(*node.input_schemas)
+    assert selection is not None
+    (left_out,) = _conditions(selection)
+    return in_terms_of(left_out, below.columns)
+
+
+def _conditions(selection: Selection) -> list[Any]:
+    """The conditions of a selection, each part that AND joins by itself."""
+    return [part for text in selection.conditions for part in conjuncts(expression(text))]
 
 
 def in_terms_of(tree: Any, columns: Names) -> str | None:
@@ -400,27 +375,22 @@ def same_operator(node: Node, old: Node, inputs: Sequence[Names]) -> Taken:
         Differs: It means something else.
     """
     new, before = node.operator, old.operator
+    if new.takes_over is TakesOver.NOTHING:
+        raise Differs("such an operator takes over no state")
     for known, now, earlier in zip(inputs, node.input_schemas, old.input_schemas, strict=True):
         if keeps(node):
             needed = new.required(frozenset(node.schema.names), *node.input_schemas)
             wanted = needed[len(inputs) - 1] if len(inputs) == 1 else frozenset(now.names)
             if lacking := [name for name in now.names if name in wanted and name.lower() not in known]:
                 raise Differs(f"its kept tuples lack {', '.join(lacking)}")
-        if not isinstance(new, (*_BAGS, Select, Project, Describe, Punctuate)):
+        if new.takes_over is TakesOver.ABOVE_SAME_ATTRIBUTES:
             places = [earlier.index(known[name.lower()]) if name.lower() in known else -1 for name in now.names]
             if places != list(range(len(earlier))):
                 raise Differs("the attributes of its input are not as before")
-    of_inputs = {name: earlier for known in reversed(inputs) for name, earlier in known.items()}
-    renumbered: dict[str, str] = {}
-    if isinstance(new, GroupBy) and isinstance(before, GroupBy):
-        output, renumbered = _same_groups(new, before, node, of_inputs)
-        return Taken(old, tuple(inputs), output, renumbered=renumbered)
-    if isinstance(new, Punctuate) and isinstance(before, Punctuate):
-        if _shape(new.rule, of_inputs, _DISTANCES) != _shape(before.rule, {}, _DISTANCES):
-            raise Differs(f"it punctuated by {before.rule}")
-    elif not isinstance(new, Merge | Describe | Project) and _shape(new, of_inputs) != _shape(before, {}):
-        raise Differs("it is not the same operator")
-    return Taken(old, tuple(inputs), _same_output(node, old, of_inputs))
+    called = {name: earlier for known in reversed(inputs) for name, earlier in known.items()}
+    state = new.taken_over(before, called)  # type: ignore[arg-type]
+    output = _same_output(node, old, called) if state.output is None else state.output
+    return Taken(old, tuple(inputs), output, state=state)
 
 
 def _same_output(node: Node, old: Node, of_inputs: Names) -> Names:
@@ -434,65 +404,3 @@ def _same_output(node: Node, old: Node, of_inputs: Names) -> Names:
         if before is not None and (same := there.get(before.lower())) is not None:
             found |= {name: same} if old.schema.attribute(same).domain.type == attribute.domain.type else {}
     return found
-
-
-def _same_groups(new: GroupBy, old: GroupBy, node: Node, of_inputs: Names) -> tuple[Names, dict[str, str]]:
-    """The old names of a group-by's output, and of the columns of its partial aggregates."""
-    keys = {key.lower(): of_inputs.get(key.lower()) for key in new.keys}
-    if sorted(str(key).lower() for key in keys.values()) != sorted(key.lower() for key in old.keys):
-        raise Differs(
-            f"it groups by {', '.join(new.keys) or 'nothing'}, and grouped by {', '.join(old.keys) or 'nothing'}"
-        )
-    forms = [Aggregation(each.keys, each.aggregates) for each in (new, old)]
-    if forms[0].merges is None and forms[1].merges is not None:
-        raise Differs("of its groups, aggregates were kept and no tuples")
-    if forms[1].merges is None:
-        _require_kept(new, old, of_inputs)
-    texts = [render(expression(a.expression)) for a in old.aggregates]
-    output = {name: str(before) for name, before in keys.items()}
-    renumbered: dict[str, str] = {}
-    for i, aggregate in enumerate(new.aggregates):
-        text = render(in_terms(expression(aggregate.expression), _all_terms(of_inputs, aggregate.expression)))
-        if text not in texts:
-            if forms[1].merges is None:
-                continue
-            raise Differs(f"its groups were kept without {brief(aggregate.expression)}")
-        at = texts.index(text)
-        if old.aggregates[at].attribute.domain.type != aggregate.attribute.domain.type:
-            raise Differs(f"{brief(text)} has another type")
-        output[aggregate.attribute.name.lower()] = old.aggregates[at].attribute.name
-        renumbered |= {own(f"{column}{i}"): own(f"{column}{at}") for column in "an"}
-    return output, renumbered if forms[1].merges is not None else {}
-
-
-def _require_kept(new: GroupBy, old: GroupBy, of_inputs: Names) -> None:
-    """Requires that a group-by that has kept the tuples of its groups has kept what other aggregates need of them."""
-    kept = {name.lower() for name in (*old.keys, *attributes_of(old.aggregates))}
-    for name in attributes_of(new.aggregates):
-        if of_inputs.get(name.lower(), "").lower() not in kept:
-            raise Differs(f"its kept tuples lack {name}")
-    if all(map(ignores_duplicates, old.aggregates)) and not all(map(ignores_duplicates, new.aggregates)):
-        raise Differs("of equal tuples in its groups, one was kept")
-
-
-def _all_terms(of_inputs: Names, text: str) -> Names:
-    return {name.lower(): quoted(of_inputs.get(name.lower(), name)) for name in attributes_in(text)}
-
-
-def _shape(value: Any, called: Names, without: set[str] | frozenset[str] = frozenset()) -> Any:
-    """A parameter of an operator, with old names for attributes, and types for domains, to be compared."""
-    match value:
-        case str() if "`" in value and (tree := parsed(value)) is not None:
-            return render(in_terms(tree, _all_terms(called, value)))
-        case str():
-            return called.get(value.lower(), value)
-        case Domain(type=type_):
-            return type_
-        case Schema():
-            return [_shape(attribute, called) for attribute in value]
-        case tuple() | list():
-            return [_shape(each, called) for each in value]
-        case _ if is_dataclass(value):
-            compared = (f.name for f in fields(value) if f.compare and f.name not in without)
-            return type(value).__name__, {name: _shape(getattr(value, name), called) for name in compared}
-    return str(value)

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Literal
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.hand_over import HandOver, first_of
-from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster
-from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
-from xmlstream.plan.written_plan import brief, described
+from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.change.continued import closed_over
 from xmlstream.runtime.change.plan_comparison import Comparison, keeps, not_final
-from xmlstream.runtime.change.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
 
 CONTINUES = "with --continues OLD_OUT and a checkpoint of its own it reads the input again"
@@ -200,8 +199,7 @@ class QueryChange:
 
     def _rows(self, old: Node) -> int:
         """The rows that an operator of the old query keeps, but those of static tables."""
-        logs = old.state_schema.logs if old.inputs else {}
-        kept = self.last.state(self.old_names[old]).kept
+        kept, logs = self.last.state(self.old_names[old]).kept, old.state_schema.logs
         of_streams = {name for name, log in logs.items() if log.of is None or not _is_static(old.inputs[log.of])}
         return sum(kept[log].rows for log in of_streams if log in kept)
 
@@ -307,14 +305,7 @@ def _is_static(node: Node) -> bool:
 
 def _looks_up(node: Node) -> bool:
     """Whether an operator looks each tuple of a stream up in static tables, so that no earlier tuple matters to it."""
-    match node.operator:
-        case Join(kind=kind):
-            return (kind in ("inner", "left") and _is_static(node.inputs[1])) or (
-                kind == "inner" and _is_static(node.inputs[0])
-            )
-        case SemiJoin():
-            return _is_static(node.inputs[1])
-    return False
+    return any(_is_static(node.inputs[i]) for i in node.operator.looked_up)
 
 
 def _pairs(

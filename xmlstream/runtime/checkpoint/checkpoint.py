@@ -1,6 +1,6 @@
 """The checkpoint: the directory in which a query keeps its state, with the log of its commits.
 
-    query.json        the identity of the query, and the places of its results (`xmlstream.runtime.change.same_query`)
+    query.json        the identity of the query, and the places of its results (`same_query`)
     plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
     commits/          a record for each of the last slices: the commit log
     state/            the kept tuples of the operators (`xmlstream.operators.storage.segments`);
@@ -35,8 +35,10 @@ migrated (`xmlstream.runtime.checkpoint.migrations`), and others refused. The ma
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,8 +51,8 @@ from xmlstream.operators.storage.durable import (
     make_directory,
     sync,
 )
-from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
-from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, DeadLetter
+from xmlstream.operators.storage.store import Folder, LocalPlace, Place, Store, folder_at, sealed, store_at
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, PlannedSlice, made_whole
@@ -331,3 +333,19 @@ def listings(outputs: Sequence[Draft | None]) -> list[Document]:
     """The documents of a slice, from the drafts of its results."""
     made = [(result, each) for result, each in enumerate(outputs) if each is not None]
     return [Document(result, *named) for result, each in made for named in (*each.parts, (each.name, each.checksum))]
+
+
+def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[DeadLetter], source: str) -> None:
+    """Writes the dead letters of a source or an operator in a slice, durably; `source` is its name in them."""
+    lines = (letter.line_of(source).encode() + b"\n" for letter in letters)
+    if (first := next(lines, None)) is not None:
+        store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
+        store.write(key, chain([first], lines))
+        sync(store.unsynced(key))
+
+
+def forget_letters(place: Place, committed: int) -> None:
+    """Removes the dead letters of slices after the last committed one."""
+    store = store_at(place)
+    found = [(name, re.search(r"-(\d{9})\.jsonl$", name)) for name in store.names()]
+    store.delete(*(name for name, number in found if number is not None and int(number[1]) > committed))

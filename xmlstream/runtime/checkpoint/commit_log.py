@@ -15,10 +15,10 @@ from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, counted
 from xmlstream.runtime.checkpoint.declared import Declared
 from xmlstream.runtime.checkpoint.migrations import Formats
-from xmlstream.runtime.metrics import BEFORE, Activity, SliceReport, counted
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, SliceReport
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
 

@@ -26,7 +26,6 @@ from xmlstream.operators.storage.store import Folder, Place, Store, hidden, seal
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.runtime.change.same_query import QUERY, SameQuery
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     COUNTS,
@@ -36,9 +35,10 @@ from xmlstream.runtime.checkpoint.checkpoint import (
     PUBLISHED,
     Checkpoint,
     Mirror,
+    forget_letters,
 )
 from xmlstream.runtime.checkpoint.commit_log import numbers_in
-from xmlstream.runtime.loop.source_input import forget_letters
+from xmlstream.runtime.checkpoint.same_query import QUERY, SameQuery
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.output import Output
 from xmlstream.sink.sink import SinkHome

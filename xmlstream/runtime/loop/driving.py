@@ -1,4 +1,4 @@
-"""What drives the slices of a query: the loop in this process, on both engines.
+"""What drives the slices of a query: the loop in this process, on both engines, and how its tasks read the sources.
 
 What stages the tasks of a slice depends on the session: this process, and processes beside it, where the engine is on
 this machine; the workers of a cluster otherwise. Another driver would give `Process` the same: the number of a slice,
@@ -14,14 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.operators.storage.store import folder_at
+from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
-from xmlstream.runtime.checkpoint.checkpoint import Checkpoint, Mirror
+from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, Mirror
+from xmlstream.runtime.loop.execution import Execution
 from xmlstream.runtime.loop.feeds import Feeds
-from xmlstream.runtime.loop.slice_loop import Pace, Process, SliceLoop
+from xmlstream.runtime.loop.query_clocks import CLOCK, clocks_of
+from xmlstream.runtime.loop.slice_loop import Pace, SliceLoop
 from xmlstream.runtime.settings import Settings
 from xmlstream.session.engines import is_connect, is_in_process, spark_engine_of
+from xmlstream.sources.local_paths import absolute
+from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from xmlstream.sources.xml.options.reading import Reading
-from xmlstream.sources.xml.slices.sources_reader import Ahead, SourcesReader
+from xmlstream.sources.xml.slices.sources_reader import SourcesReader, shared_scans
 from xmlstream.sources.xml.slices.staging import LocalStager, Stager
 
 if TYPE_CHECKING:
@@ -36,22 +41,44 @@ LARGEST_SLICE = 256 << 20
 """The bytes to which the slices of all sources may grow in sum, where DuckDB computes, or Java's heap is not known."""
 
 
+def readings(root: Node, checkpoint: Checkpoint, settings: Settings, feeds: Feeds) -> list[Reading]:
+    """How tasks read the sources of a plan; those in one document are read together."""
+    clocked = {below for clock in clocks_of(root) for below in topological(clock)}
+    found = []
+    for node, name in names(root).items():
+        if not isinstance(node.operator, Scan):
+            continue
+        known, noted = checkpoint.store.path(f"{DOCUMENTS}/{name}"), checkpoint.noted.below(name)
+        options = node.operator.options
+        reading = Reading.of(
+            options,
+            name=name,
+            stage=checkpoint.tasks_stage,
+            restricted=noted.address(RESTRICTED_FILE),
+            clock=str(checkpoint.store.path(CLOCK)) if node in clocked else None,
+            # Processes that plan or read may have been started in another working directory.
+            path=absolute(options.path),
+            document_log=str(known),
+            **settings.source_options,
+        )
+        found.append(feeds.reading(node, reading))
+    return shared_scans(found)
+
+
 def driver(
     session: Session,
     readers: Sequence[Reading],
-    process: Process,
-    ahead: Ahead,
+    execution: Execution,
     checkpoint: Checkpoint,
     settings: Settings,
-    feeds: Feeds | None = None,
+    feeds: Feeds,
 ) -> SliceLoop:
     """Returns the loop that drives a query.
 
     Args:
         session: What computes the slices.
-        readers: The readers of its sources (`shared_scans`).
-        process: Computes and commits a slice.
-        ahead: Returns the sources that get no bytes in the next slice (`in_step`).
+        readers: The readers of its sources (`readings`).
+        execution: Computes and commits the slices.
         checkpoint: The checkpoint, restored by this run.
         settings: The settings of the run.
         feeds: The streams of Spark's that fill sources.
@@ -65,9 +92,8 @@ def driver(
         heap = spark_engine_of(session).heap
         largest = LARGEST_SLICE if heap is None else heap // 2
         stager = _stager(session, readers, checkpoint)
-    pace = Pace(settings.follow, settings.every)
-    reader = SourcesReader(readers, largest, ahead)
-    return SliceLoop(reader, stager, checkpoint, process, pace, feeds, lambda: _is_there(session))
+    reader, pace = SourcesReader(readers, largest, execution.in_step.ahead), Pace(settings.follow, settings.every)
+    return SliceLoop(reader, stager, checkpoint, execution.process_ranges, pace, feeds, lambda: _is_there(session))
 
 
 def _is_there(session: Session) -> bool:

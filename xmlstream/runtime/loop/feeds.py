@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -165,16 +165,55 @@ class Feeds:
     """The feeds of a query.
 
     Args:
-        frames: The frames that are spooled.
+        frames: The frames that are spooled, by their nodes.
         settings: The settings of the run.
     """
 
-    def __init__(self, frames: Sequence[StreamedFrame] = (), settings: Settings | None = None) -> None:
-        self._frames, self._settings = tuple(frames), settings
+    def __init__(self, frames: Mapping[Node, StreamedFrame] | None = None, settings: Settings | None = None) -> None:
+        self._frames, self._settings = frames or {}, settings
         self._streams: list[StreamedFrame] = []
         self._queries: list[Any] = []
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
+
+    @staticmethod
+    def of(root: Node, checkpoint: Folder, settings: Settings) -> Feeds:
+        """The feeds of the frames that a plan reads, each with its spool in the checkpoint.
+
+        Raises:
+            UsageError: The checkpoint is in an object store, or a frame is not there.
+        """
+        name_of, found = names(root), dict[Node, StreamedFrame]()
+        for node in topological(root):
+            if not isinstance(scan := node.operator, StreamScan):
+                continue
+            if settings.is_remote:
+                raise UsageError(
+                    f"{scan.name} is a stream of Spark's, and the checkpoint of this query is in an object store",
+                    hint="name a directory, on a disk that the driver and the executors share",
+                )
+            if scan.frame is None:
+                raise UsageError(
+                    f"there is no view {scan.view} for the stream {scan.name}",
+                    hint="create it in the session of the program, and run the query by from_sql",
+                )
+            spool = BatchSpool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
+            found[node] = StreamedFrame(name_of[node], scan, spool, _order(root, node))
+        return Feeds(found, settings)
+
+    def reading(self, node: Node, reading: Reading) -> Reading:
+        """How tasks read a source: from its spool, if it is one of these frames."""
+        if (each := self._frames.get(node)) is None:
+            return reading
+        is_stream = each.scan.frame is not None and each.scan.frame.isStreaming
+        return replace(
+            reading,
+            path=each.spool.path,
+            clean_source="delete",
+            follow=is_stream,
+            close=not is_stream,
+            keep_open=False,
+        )
 
     @property
     def are_any(self) -> bool:
@@ -187,7 +226,7 @@ class Feeds:
         Raises:
             XmlStreamError: A static frame cannot be read.
         """
-        for each in self._frames:
+        for each in self._frames.values():
             frame = each.scan.frame
             assert frame is not None
             if frame.isStreaming:
@@ -271,31 +310,6 @@ class Feeds:
         return True
 
 
-def streamed_frames(root: Node, checkpoint: Folder, *, is_remote: bool) -> dict[Node, StreamedFrame]:
-    """The frames that a plan reads, each with its spool in the checkpoint.
-
-    Raises:
-        UsageError: The checkpoint is in an object store, or a frame is not there.
-    """
-    name_of, found = names(root), dict[Node, StreamedFrame]()
-    for node in topological(root):
-        if not isinstance(scan := node.operator, StreamScan):
-            continue
-        if is_remote:
-            raise UsageError(
-                f"{scan.name} is a stream of Spark's, and the checkpoint of this query is in an object store",
-                hint="name a directory, on a disk that the driver and the executors share",
-            )
-        if scan.frame is None:
-            raise UsageError(
-                f"there is no view {scan.view} for the stream {scan.name}",
-                hint="create it in the session of the program, and run the query by from_sql",
-            )
-        spool = BatchSpool(checkpoint.below(f"{STREAMS}/{name_of[node]}"), scan.options)
-        found[node] = StreamedFrame(name_of[node], scan, spool, _order(root, node))
-    return found
-
-
 def _order(root: Node, scan: Node) -> tuple[str, ...]:
     """The attributes of a source by whose order a rule above it punctuates."""
     found: dict[str, None] = {}
@@ -307,16 +321,3 @@ def _order(root: Node, scan: Node) -> tuple[str, ...]:
             if below == scan and (rule.attribute or "").lower() in map(str.lower, scan.schema.names):
                 found[scan.schema.attribute(str(rule.attribute)).name] = None
     return tuple(found)
-
-
-def spooled(reading: Reading, each: StreamedFrame) -> Reading:
-    """The reading of a source whose documents are in a spool."""
-    is_stream = each.scan.frame is not None and each.scan.frame.isStreaming
-    return replace(
-        reading,
-        path=each.spool.path,
-        clean_source="delete",
-        follow=is_stream,
-        close=not is_stream,
-        keep_open=False,
-    )

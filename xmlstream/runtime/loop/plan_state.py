@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.state.operator_state import OperatorState
-from xmlstream.operators.state.state_schema import OperatorRecord, StateSchema
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder
-from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, topological
+from xmlstream.plan.nodes import Node, Results, Scan, awaited, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.punct_ns.lifespan import Bound
-from xmlstream.runtime.loop.query_inputs import StaticInput
-from xmlstream.runtime.loop.source_input import SourceInput
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
@@ -101,16 +99,4 @@ def _state(
     inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
     streams = [any(isinstance(each.operator, Scan) for each in topological(below)) for below in node.inputs]
     lasting = [i for i, reads_stream in enumerate(streams) if not reads_stream]
-    return OperatorState(store, inputs, declared_state(node), committed, purge_after, lasting)
-
-
-def declared_state(node: Node) -> StateSchema:
-    """The state that a source or an operator keeps."""
-    match node.operator:
-        case Scan() as scan:
-            return SourceInput.state_schema(scan)
-        case Static() as static:
-            return StaticInput.state_schema(static)
-        case Results():
-            raise AssertionError("results have no state")
-    return node.state_schema
+    return OperatorState(store, inputs, node.state_schema, committed, purge_after, lasting)

@@ -18,11 +18,10 @@ from zlib import crc32
 
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.plan.nodes import FILES, Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
@@ -56,7 +55,7 @@ class StaticInput:
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
-        if self.closed and state.notes.get(_FILES) not in (None, found := _files(static, self._path)):
+        if self.closed and state.notes.get(FILES) not in (None, found := _files(static, self._path)):
             gone = "; there are none now" if found is None else ""
             _LOG.warning(
                 "the files %s of the static table %s are not as they were when the query began%s: what it read then"
@@ -71,11 +70,6 @@ class StaticInput:
             _require_columns(static, self._path)
         elif not self.closed and (static.format or "").lower() == "xml":
             _note_rows(static, self._path)
-
-    @staticmethod
-    def state_schema(static: Static) -> StateSchema:
-        """The state of a static table: whether it has been read, and what its files were then."""
-        return StateSchema(sets={"added": static.schema}, notes=[_FILES])
 
     @property
     def closed(self) -> bool:
@@ -102,7 +96,7 @@ class StaticInput:
             hint = error.hint if isinstance(error, XmlStreamError) else None
             raise InputError(what, where=where, hint=hint) from None
         if (found := _files(self._static, self._path)) is not None:
-            self._state.notes[_FILES] = found
+            self._state.notes[FILES] = found
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
@@ -115,9 +109,6 @@ class StaticInput:
         options.pop("path")
         return self._engine.files(static.format, static.schema.ddl(), options, self._path)
 
-
-_FILES = "files"
-"""What the files of a static table were when it was read."""
 
 _COMPARED = 16 << 20
 """The bytes at the beginning of a file that are compared; of the others, only the number."""
@@ -269,6 +260,10 @@ class SourceInputs:
     def punctuations(self, node: Node) -> int:
         """The number of punctuations of an input in the slice."""
         return self._all[node].punctuations
+
+    def is_closed(self, node: Node) -> bool:
+        """Whether an input is closed."""
+        return self._all[node].closed
 
     def found(self) -> dict[str, Findings]:
         """The findings in the streams in this slice, by name."""

@@ -46,8 +46,11 @@ STOP_SECONDS = 60.0
 """The longest time to wait for the end of a slice when a query is stopped."""
 
 
-Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]], Sequence[Declared]], None]
-"""Processes a slice: its number, how far it reads each source, what returns its staged ranges, what is declared."""
+Process: TypeAlias = Callable[[int, Json, Callable[[], Sequence[StagedRange]], Sequence[Declared]], Commit | None]
+"""Processes a slice: its number, how far it reads each source, what returns its staged ranges, what is declared.
+
+It returns the record of its commit; None if it was committed before.
+"""
 
 
 Progress: TypeAlias = dict[str, Any]
@@ -83,6 +86,7 @@ class SliceLoop:
     Attributes:
         idles: The number of times that it found no input for a slice.
         is_busy: Whether it computes a slice.
+        recent: The last slices of this run, the latest last (`progress_of`).
     """
 
     def __init__(
@@ -112,6 +116,7 @@ class SliceLoop:
         self._stopping, self._busy_until = threading.Event(), time.monotonic()
         self._has_clock = any(source.clock is not None for source in reader.sources)
         self.idles, self.is_busy = 0, False
+        self.recent: deque[Progress] = deque(maxlen=RECENT)
         self._notes, self._planned = DeclaredNotes(checkpoint.store), set[str]()
         self._settled: Sequence[Declared] | None = None
 
@@ -194,7 +199,9 @@ class SliceLoop:
             return ranges
 
         self.is_busy = True
-        self._process(slice_.number, slice_.end, staged, slice_.declared)
+        record = self._process(slice_.number, slice_.end, staged, slice_.declared)
+        if record is not None:
+            self.recent.append(progress_of(record))
         self.is_busy, self._busy_until = False, time.monotonic()
         self._clear(slice_.number)
         return ahead[0] if ahead else None
@@ -237,7 +244,7 @@ class RunningQuery:
         loop: SliceLoop,
         identity: str,
         name: str | None = None,
-        on_end: Callable[[BaseException | None], None] | None = None,
+        on_end: Callable[[BaseException | None], None] = lambda failure: None,
     ) -> None:
         """A query that begins with `begin`.
 
@@ -248,7 +255,6 @@ class RunningQuery:
             on_end: Called once in the query's thread when it has ended, with its failure.
         """
         self.id, self.runId, self.name = identity, uuid.uuid4().hex, name
-        self._progress: deque[Progress] = deque(maxlen=RECENT)
         self._loop, self._on_end = loop, on_end
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"query {name or identity}", daemon=True)
@@ -278,16 +284,12 @@ class RunningQuery:
     @property
     def lastProgress(self) -> Progress | None:  # noqa: N802
         """The last slice of this run (`progress_of`); None before the first."""
-        return self._progress[-1] if self._progress else None
+        return next(reversed(self.recentProgress), None)
 
     @property
     def recentProgress(self) -> list[Progress]:  # noqa: N802
         """The last slices of this run, the latest last."""
-        return list(self._progress)
-
-    def committed(self, record: Commit) -> None:
-        """Adds a slice to the progress: the record of its commit."""
-        self._progress.append(progress_of(record, self.id, self.runId, self.name))
+        return [{"id": self.id, "runId": self.runId, "name": self.name, **each} for each in self._loop.recent.copy()]
 
     def exception(self) -> Exception | None:
         """The failure that has ended the query, as it was raised."""
@@ -337,19 +339,15 @@ class RunningQuery:
             if not (isinstance(failure, QueryStopped) and self._loop.is_stopping):
                 self._failure = failure
         finally:
-            if self._on_end is not None:
-                self._on_end(self._failure)
+            self._on_end(self._failure)
 
 
-def progress_of(record: Commit, identity: str, run: str, name: str | None) -> Progress:
+def progress_of(record: Commit) -> Progress:
     """A committed slice as the progress of Spark's `StreamingQuery`; `report` has what a file of metrics has."""
     report, seconds = record.report, record.report.seconds
     sources = [each for each in report.operators if each.name in record.end]
     rows = sum(each.tuples_out for each in sources)
     return {
-        "id": identity,
-        "runId": run,
-        "name": name,
         "timestamp": record.time.isoformat(),
         "batchId": record.slice,
         "batchDuration": round(seconds * 1000),

@@ -14,10 +14,8 @@ slice.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +26,10 @@ import pyarrow.parquet as pq
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.operators.state.state_schema import StateSchema
-from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.shared_files import opened
-from xmlstream.operators.storage.store import LocalPlace, Place, folder_at, store_at
+from xmlstream.operators.storage.store import LocalPlace, Place, store_at
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
@@ -45,6 +41,7 @@ from xmlstream.punct_ns.punctuation import Punctuation, listed
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.runtime.checkpoint.checkpoint import write_letters
 from xmlstream.runtime.checkpoint.declared import Declared, declared_of
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from xmlstream.sources.xml.grammar.late_tuples import (
@@ -73,22 +70,6 @@ from xmlstream.sources.xml.slices.stage_writer import staged_again
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
-
-
-def write_letters(place: LocalPlace, name: str, slice_id: int, letters: Iterable[DeadLetter], source: str) -> None:
-    """Writes the dead letters of a source or an operator in a slice, durably; `source` is its name in them."""
-    lines = (letter.line_of(source).encode() + b"\n" for letter in letters)
-    if (first := next(lines, None)) is not None:
-        store, key = folder_at(place), f"{name}-{slice_id:09d}.jsonl"
-        store.write(key, chain([first], lines))
-        sync(store.unsynced(key))
-
-
-def forget_letters(place: Place, committed: int) -> None:
-    """Removes the dead letters of slices after the last committed one."""
-    store = store_at(place)
-    found = [(name, re.search(r"-(\d{9})\.jsonl$", name)) for name in store.names()]
-    store.delete(*(name for name, number in found if number is not None and int(number[1]) > committed))
 
 
 MOST_PUNCTUATIONS = 256
@@ -221,11 +202,6 @@ class SourceInput:
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
-
-    @staticmethod
-    def state_schema(scan: Scan) -> StateSchema:
-        """The state of a source: the tuples that it has closed."""
-        return StateSchema(from_source={"added": scan.options.schema})
 
     @property
     def closed(self) -> bool:

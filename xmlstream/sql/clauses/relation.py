@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -10,7 +9,7 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name, named, offset
 from xmlstream.plan.nodes import Node
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, did_you_mean
 from xmlstream.punct_ns.schema import END, START, Attribute, Schema
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import OpaqueType
@@ -275,9 +274,7 @@ def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: Q
         )
         return text.error(f"there is no attribute {written}", column, hint)
     names = list(dict.fromkeys(field.name for field in relation.fields if field.starred))
-    near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
-    meant = next((name for name in names if near and name.lower() == near[0]), None)
-    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
+    hint = did_you_mean(written, names, f"there are {', '.join(names)}")
     if bare := written.strip("\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}“”„‚«»"):
         hint = hint if bare == written else f"write '{bare}' in straight quotes"
     return text.error(f"there is no attribute {written}", column, hint)

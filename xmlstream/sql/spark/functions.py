@@ -11,13 +11,12 @@ keep.
 
 from __future__ import annotations
 
-import difflib
-
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import READ_SPECIALLY, call_name
 from xmlstream.operators.expressions.duration import ISO_DURATIONS
 from xmlstream.operators.expressions.operations.python_functions import known_by
+from xmlstream.punct_ns.errors import nearest
 
 _SCALARS = (
     # arrays
@@ -256,8 +255,8 @@ def reason_to_refuse(name: str) -> tuple[str, str] | None:
         return None
     if known in REFUSED:
         return f"the function {known} is not supported", REFUSED[known]
-    if near := difflib.get_close_matches(known, supported, n=1, cutoff=0.8):
-        return f"there is no function {known}", f"did you mean {near[0]}?"
+    if near := nearest(known, supported, 0.8):
+        return f"there is no function {known}", f"did you mean {near}?"
     return f"the function {known} is not supported", _HINT
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.type_rules import lossless_cast
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
 from xmlstream.plan.nodes import STATIC_FORMATS, Node, projected, source, static_table
-from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
+from xmlstream.punct_ns.errors import InputError, QueryError, UsageError, did_you_mean
 from xmlstream.punct_ns.schema import Attribute, Schema, flattened
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sink.target import PARTITIONED, SINKS, Target
@@ -370,7 +369,7 @@ def _written_target(declaration: Declaration) -> Target:
         raise declaration.error(what, f"the formats of sinks are {', '.join(SINKS)}; your own is 'module:Class'")
     if declaration.partition_by and kind.form is None:
         raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
-    known = {option.lower(): option for option in kind.options}
+    known = {option.lower() for option in kind.options}
     given: dict[str, str] = {}
     xml, paths = list[str](), list[tuple[str, str]]()
     for option, value in declaration.options.items():
@@ -383,8 +382,7 @@ def _written_target(declaration: Declaration) -> Target:
         elif option.lower() in known:
             given[option.lower()] = value
         else:
-            near = difflib.get_close_matches(option.lower(), known, n=1)
-            hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
+            hint = did_you_mean(option, kind.options, f"it has {', '.join(kind.options)}")
             raise declaration.error(f"a sink has no option {option}", hint)
     if not (output := given.get(kind.options[0])):
         raise declaration.error(f"the option {kind.options[0]} is missing", kind.needed)

@@ -28,7 +28,7 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
 from xmlstream.sources.xml.slices.stage_writer import stage
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
@@ -89,7 +89,7 @@ class Running:
     def begin(self) -> None:
         self.states: dict[str, OperatorState] = {}
         for name, each in self.sources.items():
-            declared = SourceInput.state_schema(Scan(name, each))
+            declared = Scan(name, each).state_schema()
             kept = {log: LogRecord() for log in declared.runs("added").values()}
             record = OperatorRecord(CHECKPOINT_FORMAT, {"added": self.committed[name]}, kept)
             self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_the_same_tuples_are_ungrammatical_whatever_columns_are_read(
     if seed % 3 == 0:
         sources.insert(seed % 2, source(path, "o", schema="a INT", maxBytesPerPartition=size))
     with (
-        patch.object(ranges_module, "CHUNK_BYTES", random.choice([200, 1000, 1 << 20])),
+        patch.object(split_points, "CHUNK_BYTES", random.choice([200, 1000, 1 << 20])),
         patch.object(scan_module, "SMALLEST_WINDOW", 1),
     ):
         running = Running(directory, sources)

@@ -21,7 +21,7 @@ from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits import split_scan as scan_module
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
@@ -107,7 +107,7 @@ def read(options: SourceOptions, budget: int | None) -> list[Item]:
 
 
 def cut_anyhow(patch: pytest.MonkeyPatch, random: Random) -> int | None:
-    patch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 50, 300, 1 << 20]))
+    patch.setattr(split_points, "CHUNK_BYTES", random.choice([1, 50, 300, 1 << 20]))
     patch.setattr(scan_module, "SCAN_WINDOW", random.choice([20, 200, 1 << 20]))
     patch.setattr(scan_module, "SMALLEST_WINDOW", random.choice([1, 100]))
     return random.choice([None, 1, 100, 400])
@@ -156,7 +156,7 @@ def test_small_pieces_close_each_section_at_its_end(directory: Path, monkeypatch
     path = directory / "small.xml"
     inside = "".join(f'<auction id="auction{n}"><bid id="bid{n}">1</bid></auction>\n' for n in range(3))
     path.write_text(f"<site><places><here>{inside}</here></places></site>")
-    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(split_points, "CHUNK_BYTES", 1)
     monkeypatch.setattr(scan_module, "SCAN_WINDOW", 1)
     options = source(path, follow="false")
     with pytest.MonkeyPatch.context() as patch:
@@ -199,7 +199,7 @@ def test_a_document_that_breaks_its_own_promise_is_ungrammatical(
 ) -> None:
     path = directory / "broken.xml"
     path.write_text(f"<site><places>{places}</places></site>")
-    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", piece)
+    monkeypatch.setattr(split_points, "CHUNK_BYTES", piece)
     violation = check_grammar(source(path, maxBytesPerPartition=str(piece))).violation
     assert violation is not None
     assert violation.tuple == offender

@@ -15,7 +15,7 @@ from xmlstream.punct_ns.slices import POSITION
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 TEXTS = {
@@ -79,7 +79,7 @@ def test_the_same_items_are_malformed_whatever_columns_are_read(directory: Path,
     random = Random(seed)
     path = directory / "document.xml"
     path.write_text(document(random))
-    with patch.object(ranges_module, "CHUNK_BYTES", random.choice([300, 5000, 1 << 20])):
+    with patch.object(split_points, "CHUNK_BYTES", random.choice([300, 5000, 1 << 20])):
         whole, malformed = read(path)
         some, malformed_too = read(path, columns=",".join(sorted(columns)))
     assert malformed_too == malformed

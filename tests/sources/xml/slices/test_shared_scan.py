@@ -19,7 +19,7 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser import item_parser
 from xmlstream.sources.xml.parser.range_parser import RangeParser
 from xmlstream.sources.xml.slices.sources_reader import shared_scans
-from xmlstream.sources.xml.splits import byte_ranges as ranges_module
+from xmlstream.sources.xml.splits import split_points
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
@@ -121,7 +121,7 @@ def test_in_one_pass_each_source_gets_what_it_has_alone(directory: Path, seed: i
         Reading.of(SourceOptions.parse({**given_options, "rowTag": tag})) for tag in random.sample(["row", "line"], 2)
     ]
     (together,) = shared_scans(sources)
-    with patch.object(ranges_module, "CHUNK_BYTES", random.choice([50, 300, 2000, 1 << 20])):
+    with patch.object(split_points, "CHUNK_BYTES", random.choice([50, 300, 2000, 1 << 20])):
         alone = [items(source)[0] for source in sources]
         assert items(together) == alone
 

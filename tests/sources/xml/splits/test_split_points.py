@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from io import BytesIO
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmlstream.sources.xml.splits.split_points import SplitPoint, fragments, last_split_point
+from xmlstream.sources.places import Document
+from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+from xmlstream.sources.xml.splits.split_points import Chunk, ChunkReader, SplitPoint, last_split_point
 
 ROOT = b"<r xmlns:p='u'>"
 ROW = frozenset([b"row"])
@@ -48,14 +54,6 @@ def test_a_root_that_is_an_item_is_not_cut() -> None:
     assert last_split_point(b"<a>1</a></row>", start, ROW) == SplitPoint(19, ())
 
 
-def test_pieces_are_items_and_what_stands_between() -> None:
-    text = b"<!-- - --><row>1</row><w><p:row/></w><row><row>2</row></row> "
-    found = list(fragments(text, (ROOT,), (ROOT,), frozenset({b"row"})))
-    assert b"".join(text[piece.start : piece.end] for piece in found) == text
-    assert [piece.tag for piece in found] == [b"", b"<row>", b"", b"<p:row/>", b"", b"<row>", b""]
-    assert [len(piece.open) for piece in found] == [1, 1, 1, 2, 2, 1, 1]
-
-
 def test_a_tag_does_not_end_within_the_value_of_an_attribute() -> None:
     assert last_split_point(b"<w>1</w><v a='x>", START, ROW) == SplitPoint(START.offset + 8, (ROOT,))
     assert last_split_point(b"<w>1</w><v a='x>'><u b=\">", START, ROW) == SplitPoint(
@@ -67,13 +65,6 @@ def test_no_cut_lies_inside_of_what_belongs_together() -> None:
     unit = frozenset([b"row", b"unit"])
     assert last_split_point(b"<unit><row>1</row></unit><unit><row>2</row>", START, unit).offset == START.offset + 25
     assert last_split_point(b"<unit><row>1</row>", START, unit) == START
-
-
-def test_items_of_one_parent_are_told_from_those_of_another_that_looks_the_same() -> None:
-    text = b"<w><row>1</row><row>2</row></w><w><row>3</row></w><row>4</row>"
-    parents = [piece.parent for piece in fragments(text, (ROOT,), (ROOT,), frozenset({b"row"})) if piece.tag]
-    assert parents[0] == parents[1]
-    assert len(set(parents)) == 3
 
 
 def test_what_is_open_is_found_in_one_go_however_deep_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,8 +101,39 @@ def test_what_is_open_is_what_a_stack_holds(parts: list[bytes]) -> None:
     assert found.open == tuple(stack)
 
 
-def test_items_that_stand_beside_each_other_share_what_is_around_them() -> None:
-    open_ = (ROOT, *(b"<a%d>" % level for level in range(1_000)))
-    found = list(fragments(b"<row>1</row><row><b/></row><row/>" * 100, open_, open_, ROW))
-    assert [piece.tag for piece in found] == [b"<row>", b"<row>", b"<row/>"] * 100
-    assert len({id(piece.open) for piece in found} | {id(piece.after) for piece in found}) == 1
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+@pytest.mark.parametrize("size", [1, 20, 1 << 21])
+def test_a_reader_goes_from_one_split_point_to_the_next_until_the_end(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, size: int
+) -> None:
+    monkeypatch.setattr("xmlstream.sources.xml.splits.split_points.CHUNK_BYTES", size)
+    content = "<row>\u00e9</row><w><row>2</row>\n</w><!-- </r> --><row/></r><!-- end -->"
+    document = f"<?xml version='1.0' encoding='{encoding}'?><r>{content}".encode(encoding)
+    chunks = _chunks(document, row_bytes=1 << 20)
+    assert b"".join(chunk.content for chunk in chunks).decode() == content
+    assert (chunks[0].open, chunks[-1].after) == ((b"<r>",), ())
+    assert all(one.after == next_.open for one, next_ in pairwise(chunks))
+    assert (len(chunks) > 3) == (size < 50)
+    # Offsets count the bytes of the document; those of one that is read as a whole the bytes of its form in UTF-8.
+    counted = "iso-8859-1" if encoding == "iso-8859-1" else "utf-8"
+    assert chunks[1].offset - chunks[0].offset == len(chunks[0].content.decode().encode(counted))
+
+
+def test_a_document_that_is_an_empty_element_has_an_end_tag_as_its_content() -> None:
+    assert [(chunk.content, chunk.open, chunk.after) for chunk in _chunks(b"<r a='1'/>")] == [
+        (b"</r>", (b"<r a='1'>",), ())
+    ]
+
+
+def test_a_row_that_is_longer_than_the_limit_is_passed_over_and_shown_by_its_beginning() -> None:
+    chunks = _chunks(b"<r><row>1</row><row>" + b"x" * 5_000 + b"</row><row>3</row></r>", row_bytes=1_024)
+    assert [chunk.too_long for chunk in chunks][:3] == [False, True, False]
+    assert chunks[1].content.startswith(b"<row>xxx")
+    assert b"".join(chunk.content for chunk in chunks[2:]) == b"<row>3</row></r>"
+
+
+def _chunks(document: bytes, *, row_bytes: int = 1 << 20) -> list[Chunk]:
+    given = {"path": "in.xml", "rowTag": "row", "schema": "a STRING", "mode": "PERMISSIVE"}
+    options = SourceOptions.parse({**given, "maxItemBytes": str(row_bytes)})
+    whole = ByteRange(Document.at("in.xml"), 0, 0, len(document), ends="root")
+    return list(iter(ChunkReader(BytesIO(document), whole, options).chunk, None))

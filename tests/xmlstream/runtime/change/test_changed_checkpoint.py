@@ -190,6 +190,7 @@ def alone(session: Any, kind: Kind, home: Path, before: int, slices: int) -> Row
     return answered
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_changed_query_goes_on_with_what_was_kept(name: str, in_process: InProcessSession, tmp_path: Path) -> None:
     kind, house = KINDS[name], KINDS[name].house(tmp_path)

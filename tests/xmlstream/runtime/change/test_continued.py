@@ -225,6 +225,7 @@ def test_a_parquet_result_is_continued_by_one_of_xml_and_noted_as_sql(
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["delta", "parquet"])
 def test_windows_in_a_table_are_continued_by_the_checkpoint_that_shows_that_its_query_has_stopped(
     in_process: InProcessSession, sensors: Path, continued: Path, form: str

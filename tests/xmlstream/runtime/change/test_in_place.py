@@ -12,7 +12,7 @@ import xmlstream as xs
 from xmlstream.operators.storage import locks
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import StateError, UsageError
-from xmlstream.runtime.runner import Handle
+from xmlstream.runtime.launched import Handle
 
 SQL = """
 CREATE TABLE report (hour INT) USING punctuated_xml OPTIONS (path '${IN}', rowTag 't', schemes 'hour');

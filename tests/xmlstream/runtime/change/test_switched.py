@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from xmlstream.session.engines import InProcessSession, Session
 
+pytestmark = pytest.mark.rest
+
 NAMES = ("nexmark_q5", "nexmark_q6", "nexmark_q9", "nexmark_q11", "nexmark_q12", "nexmark_q16", "nexmark_q20")
 """Windows, ranks, row windows, joins in a range, sessions, the slice's time, distinct values, and joins on keys."""
 

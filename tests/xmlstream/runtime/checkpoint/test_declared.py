@@ -202,9 +202,10 @@ def test_a_run_that_follows_takes_it_in_without_input(session: Session, tmp_path
         running.stop()
 
 
-KILLED_AT = [(Checkpoint, "commit"), (DeclaredNotes, "forget"), (Execution, "_committed"), (Execution, "_slice")]
+KILLED_AT = [(Checkpoint, "commit"), (DeclaredNotes, "forget"), (Execution, "_go_on"), (Execution, "_slice")]
 
 
+@pytest.mark.sampled(3)
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize(("of", "name"), KILLED_AT)
 @pytest.mark.parametrize("behind", [False, True])
@@ -219,6 +220,7 @@ def test_it_counts_once_whenever_a_run_is_killed(
     assert (feed.declared(), feed.waiting()) == ([note], [])
 
 
+@pytest.mark.sampled(2)
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize("seed", range(SEED, SEED + (200 if AT_NIGHT else 4)))
 def test_answers_are_those_of_a_source_that_had_sent_it_itself(session: Session, tmp_path: Path, seed: int) -> None:

@@ -19,6 +19,8 @@ from tests.harness.seaweed import ObjectServer
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.session.engines import InProcessSession
 
+pytestmark = pytest.mark.rest
+
 
 @pytest.fixture
 def runs(bucket: str, object_server: ObjectServer, tmp_path: Path) -> Runs:

@@ -12,7 +12,7 @@ import pytest
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, DeadLetter, LogRecord, PartRecord, SegmentRecord
 from xmlstream.runtime.checkpoint.commit_log import Commit, Remote
-from xmlstream.runtime.metrics import Activity, OperatorReport, SliceReport
+from xmlstream.runtime.checkpoint.slice_report import Activity, OperatorReport, SliceReport
 from xmlstream.runtime.silent_schemes import Silence, SourceRecord
 from xmlstream.sink.sink import Draft
 from xmlstream.sources.xml.options.reading import Reading

@@ -23,11 +23,11 @@ from xmlstream.operators.storage import object_requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import StateError, UsageError
-from xmlstream.runtime.change.same_query import SameQuery
 from xmlstream.runtime.checkpoint import remote_checkpoint
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.runtime.checkpoint.remote_checkpoint import RemoteCheckpoint, readable
+from xmlstream.runtime.checkpoint.same_query import SameQuery
 from xmlstream.runtime.loop.execution import Execution
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.staged_sink import StagedSink
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.runnable import Runnable
     from xmlstream.session.engines import InProcessSession, Session
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 JOIN = QUERY[: QUERY.index("SELECT")] + (
     "SELECT a.hour, count(*) AS n, max(a.currtmp + b.currtmp) AS hottest\n"
@@ -105,6 +105,7 @@ def committed(url: str) -> list[int]:
     return [each["slice"] for each in records(url) if "slice" in each]
 
 
+@pytest.mark.rest
 def test_ended_after_each_slice_and_begun_in_an_empty_copy_it_writes_the_same(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], bucket: str, tmp_path: Path
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_log_of_documents_is_put_in_parts_and_not_as_a_file_too(
     assert not [key for each in remote for key in each["objects"] if key.startswith("documents/")]
 
 
+@pytest.mark.rest
 def test_of_many_runs_at_once_no_two_commit_a_slice(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], url: str, tmp_path: Path
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_run_of_another_query_is_refused_and_stops_nobody(
     assert ObjectStore(url).names("commits") == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("owner", "name", "after"),
     [
@@ -360,6 +363,7 @@ def test_drafts_of_a_committed_slice_outlast_the_working_copy(
     assert rows[0] == rows[1]
 
 
+@pytest.mark.rest
 def test_a_lost_response_is_no_other_run(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], bucket: str, tmp_path: Path
 ) -> None:
@@ -382,6 +386,7 @@ def test_a_lost_response_is_no_other_run(
     assert len(lost) == 1 + len(committed(bucket)) > 4
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "changed"])
 @pytest.mark.parametrize("folder", ["objects/", "logs/", "commits/000000003"])
 def test_a_damaged_object_is_named(
@@ -437,6 +442,7 @@ def test_litter_goes_and_what_counts_stays(
     assert documents(out) == whole
 
 
+@pytest.mark.rest
 def test_the_requests_of_starts_and_slices_are_few_and_reported(
     in_process: InProcessSession, sensors: Path, bucket: str, tmp_path: Path
 ) -> None:
@@ -526,6 +532,7 @@ def test_what_cannot_be_is_refused_in_words(in_process: InProcessSession, sensor
         asked.run(tmp_path / "out", tmp_path / "state", work=tmp_path / "work")
 
 
+@pytest.mark.rest
 def test_killed_again_and_again_it_goes_on(
     in_process: InProcessSession, sensors: Path, whole: dict[str, bytes], bucket: str, tmp_path: Path
 ) -> None:
@@ -542,6 +549,7 @@ def test_killed_again_and_again_it_goes_on(
     assert not list(out.glob(".slice-*"))
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_under_spark_it_goes_on_in_an_empty_copy(

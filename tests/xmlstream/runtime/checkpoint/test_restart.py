@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from xmlstream.sources.generators.sensors import write_sensors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 KILLED = ("before the commit",)
 
 
@@ -27,6 +28,7 @@ def documents(out: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(out.glob("slice-*.xml"))}
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
@@ -55,8 +57,11 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
     assert not list(out.glob(".*"))
 
 
-def test_in_process_a_query_that_is_killed_at_every_point_writes_the_same(tmp_path: Path) -> None:
-    """Each time by SIGKILL, and each time a new process goes on from the checkpoint."""
+@pytest.mark.parametrize("killed_at", [KILLED, pytest.param(tuple(POINTS), marks=pytest.mark.rest)])
+def test_in_process_a_query_that_is_killed_at_every_point_writes_the_same(
+    killed_at: Sequence[str], tmp_path: Path
+) -> None:
+    """By SIGKILL, and a new process goes on from the checkpoint; elsewhere it fails, and leaves the same behind."""
     sensors, query = tmp_path / "sensors", tmp_path / "query.sql"
     write_sensors(sensors, sensors=2, hours=9, punctuations_per_hour=2, reports_per_hour=40, seed=3)
     query.write_text(QUERY)
@@ -65,6 +70,9 @@ def test_in_process_a_query_that_is_killed_at_every_point_writes_the_same(tmp_pa
     asked.run(tmp_path / "whole", tmp_path / "whole-checkpoint")
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     for slice_id, point in enumerate(POINTS, start=1):
+        if point not in killed_at:
+            crash(lambda: asked.run(out, checkpoint), point, slice_id)
+            continue
         killed = [sys.executable, str(HERE / "killed_run.py"), str(query), str(sensors), str(out), str(checkpoint)]
         done = subprocess.run([*killed, point, str(slice_id), "duckdb"], check=False, timeout=300)
         assert done.returncode == -signal.SIGKILL, point

@@ -177,6 +177,7 @@ def document(place: Path, name: str, values: Iterable[int]) -> None:
     (place / "a.xml").write_text("<r>" + "".join(f"<t><k>{n}</k><{name}>{n}</{name}></t>" for n in values) + "</r>")
 
 
+@pytest.mark.rest
 def test_another_engine_on_one_machine_goes_on_from_what_a_cluster_has_kept(
     spark: SparkSession,
     in_process: InProcessSession,

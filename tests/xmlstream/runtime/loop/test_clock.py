@@ -14,7 +14,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY
+from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SPARK_IN_THE_REST
 from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
 from tests.xmlstream.runtime.killed_run import AROUND_THE_COMMIT, POINTS, crash
@@ -133,13 +133,13 @@ QUERIES = {
 }
 
 
-@pytest.mark.spark
+@SPARK_IN_THE_REST
 def test_the_clock_is_asked_once_a_slice_wherever_it_stands(
-    ticking: list[datetime], spark: SparkSession, tmp_path: Path
+    ticking: list[datetime], session: Session, tmp_path: Path
 ) -> None:
     slices = 8
     table = TABLE.format(reports(tmp_path, slices))
-    inserts = [xs.from_sql(spark, table + query).insert_into(tmp_path / name) for name, query in QUERIES.items()]
+    inserts = [xs.from_sql(session, table + query).insert_into(tmp_path / name) for name, query in QUERIES.items()]
     xs.run(inserts, tmp_path / "state")
     found = {name: rows(tmp_path / name) for name in QUERIES}
     times = {number: moment for number, moment in enumerate(ticking) if number in found["forms"]}

@@ -8,16 +8,20 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
 import xmlstream as xs
 from tests.xmlstream.runtime.loop_run import ROOT, rows
 from xmlstream.punct_ns.errors import InputError, XmlStreamError
-from xmlstream.runtime import runner
+from xmlstream.runtime import launched
+from xmlstream.runtime.checkpoint.recovery import Recovered
+from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.loop import driving
 from xmlstream.runtime.loop.execution import Execution, QueryStopped
-from xmlstream.runtime.runner import Launched
+from xmlstream.runtime.settings import Settings
+from xmlstream.runtime.watching import Several
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -105,8 +109,10 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
 
     stopping: Any = SimpleNamespace(stop=stop, is_caller=False)
     tally: Any = SimpleNamespace(progress=None)
-    query = Launched(execution, stopping, tally, lambda: None)
-    query._last = ()
+    recovered: Any = Mock(spec=Recovered)
+    query = Launched(Settings(()), recovered, execution, [], tally, Several())
+    query.query = stopping
+    query._has_ended = True
     query.stop()
     assert met == [QueryStopped]
 
@@ -144,7 +150,7 @@ def leaves(h: int) -> int:
 
 def test_a_function_that_hangs_does_not_hold_the_one_who_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     GOES_ON.clear()
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(launched, "STOP_SECONDS", 0.2)
     (tmp_path / "a.xml").write_text(ROOT + rows(0, 3))
     text = QUERY.replace("SELECT h, count(*) AS n FROM a GROUP BY h", "SELECT waits(h) AS h FROM a")
     handle = xs.from_sql(xs.open_session(engine="duckdb"), text, {"IN": str(tmp_path)}).start(

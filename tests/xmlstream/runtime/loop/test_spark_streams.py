@@ -77,6 +77,7 @@ def hottest(first: xs.Query, second: xs.Query) -> Counter[tuple[object, ...]]:
     return Counter(tuple(row.values()) for row in rows)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("streamed", [(1,), (2,), (1, 2)])
 def test_the_warehouse_answers_the_same_with_sensors_as_streams_of_sparks(
     spark: SparkSession, streamed: tuple[int, ...]
@@ -94,6 +95,7 @@ def test_the_warehouse_answers_the_same_with_sensors_as_streams_of_sparks(
     assert hottest(*(as_stream.get(number, as_xml[number]) for number in (1, 2))) == expected
 
 
+@pytest.mark.rest
 def test_the_closing_price_is_the_same_with_bids_as_a_stream_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
     house = House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)
     write_auctions(tmp_path, 600, house)
@@ -443,7 +445,7 @@ def test_a_slice_of_several_batches_does_not_keep_later_ones_waiting(
     run = SliceLoop._run
 
     def late(loop: SliceLoop) -> None:
-        (each,) = loop.feeds._frames
+        (each,) = loop.feeds._frames.values()
         while len(each.spool.unread()) < 2:
             time.sleep(0.01)
         run(loop)

@@ -108,6 +108,7 @@ def test_an_hour_of_two_sensors_comes_in_the_slice_in_which_the_second_one_close
         assert fifth.kept == 0
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_of_two_keys_and_of_three_sensors_groups_come_once_all_have_closed_them(
     spark: SparkSession, tmp_path: Path

@@ -185,6 +185,7 @@ def rows(spark: SparkSession) -> dict[str, list[Row]]:
     return found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_plan_computes_what_spark_computes(spark: SparkSession, rows: dict[str, list[Row]], query: str) -> None:

@@ -162,6 +162,7 @@ def rows(spark: SparkSession) -> list[Row]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
 def test_slice_by_slice_it_comes_to_what_spark_answers_at_once(

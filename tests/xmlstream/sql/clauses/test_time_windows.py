@@ -118,6 +118,7 @@ def answers(
     return lambda query: run()[query]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
 def test_spark_answers_the_same(query: str, answers: Callable[[str], tuple[list[Any], list[Any]]]) -> None:

@@ -43,6 +43,7 @@ def test_a_failure_is_kept_until_its_search_passes(tmp_path: Path, capsys: pytes
     assert f"seed {failed.seed}: passed" in capsys.readouterr().out
 
 
+@pytest.mark.rest
 def test_a_search_that_the_time_ends_has_not_failed(tmp_path: Path) -> None:
     test = tmp_path / "test_long.py"
     test.write_text("import time\n\ndef test_that_it_takes_long():\n    time.sleep(900)\n")

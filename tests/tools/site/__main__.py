@@ -1,6 +1,6 @@
 """Builds the site of the documentation: the READMEs where they lie, and a reference from docstrings and from `--help`.
 
-    python -m tests.documentation.site [OUT]        by default out/docs
+    python -m tests.tools.site [OUT]        by default out/docs
 
 Sphinx gets copies of the pages at their own paths, so that addresses follow the paths and relative links hold. They
 differ from what a forge shows in three points: headings have entries of the index, `<picture>` is an image for each of
@@ -27,7 +27,7 @@ from typing import Any
 import typer.main
 from sphinx.cmd.build import main as sphinx_build
 
-from tests.documentation.pages import PAGES, ROOT, text
+from tests.harness.pages import PAGES, ROOT, text
 from xmlstream.cli.command_line import in_panels
 from xmlstream.cli.commands import app
 
@@ -64,7 +64,14 @@ NAVIGATION = {
         "data/auctions/README.md",
     ),
     "Reference": ("punct_ns/README.md", "operators/README.md", "operators/in_process/README.md", *REFERENCE),
-    "How it is built": ("xmlstream/README.md", "tests/benchmarks/README.md", ".github/CONTRIBUTING.md", "CHANGELOG.md"),
+    "How it is built": (
+        "xmlstream/README.md",
+        ".github/FIRST_CHANGE.md",
+        ".github/CONTRIBUTING.md",
+        "tests/README.md",
+        "tests/benchmarks/README.md",
+        "CHANGELOG.md",
+    ),
 }
 """The pages of the site in the order in which its navigation lists them."""
 

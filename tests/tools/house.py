@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.documentation.pages import ROOT, contracts
+from tests.harness.pages import ROOT, contracts
 from xmlstream.drawing.canvas import MONO, SANS, Area, Canvas
 
 PICTURE = ROOT / "xmlstream" / "house.svg"

@@ -1,8 +1,8 @@
 """The queries of `data/` in both engines, as a table for the manual: equal or refused, and how long each took.
 
-python -m tests.documentation.both_engines                        over 100,000 events, and XMark of factor 0.01
-python -m tests.documentation.both_engines --events 2000          over fewer
-python -m tests.documentation.both_engines nexmark_q9 xmark_q8    some of them
+python -m tests.tools.both_engines                        over 100,000 events, and XMark of factor 0.01
+python -m tests.tools.both_engines --events 2000          over fewer
+python -m tests.tools.both_engines nexmark_q9 xmark_q8    some of them
 
 Each query runs alone, from an empty checkpoint to the end of its input. Spark has run a query before the first one.
 """

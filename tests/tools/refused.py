@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tests.documentation.pages import ROOT
+from tests.harness.pages import ROOT
 from xmlstream.optimizer.rules import optimized
 from xmlstream.safety.explanation import explained
 from xmlstream.sql.script import read

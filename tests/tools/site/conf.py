@@ -1,4 +1,4 @@
-"""Sphinx's configuration of the site of the documentation; `tests.documentation.site` builds it."""
+"""Sphinx's configuration of the site of the documentation; `tests.tools.site` builds it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The table of what is proven to be equal in both engines, with how many values were compared: for the manual.
 
-    .ci/java .venv/bin/python -m tests.documentation.proven [--rows 60] [--seed 1]
+    .ci/java .venv/bin/python -m tests.tools.proven [--rows 60] [--seed 1]
 
 It prints Markdown: a line for each function, operator and kind of cast, with the types that were compared.
 """

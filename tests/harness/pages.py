@@ -44,7 +44,9 @@ PAGES = (
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",
     "data/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )
@@ -53,7 +55,9 @@ PAGES = (
 BUILT = (
     "operators/in_process/README.md",
     "xmlstream/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
+    ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
     "CHANGELOG.md",
 )

@@ -1,6 +1,6 @@
 """Runs the examples of pages in their order with the commands of an environment, and compares what they print.
 
-python -m tests.documentation.commands out/wheel/bin README.md      those of a page (`make try`)
+python -m tests.tools.commands out/wheel/bin README.md      those of a page (`make try`)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.documentation.pages import EXAMPLES, Block, blocks
+from tests.harness.pages import EXAMPLES, Block, blocks
 
 # Its session starts while the first commands run; those who open one get it, and so do later runs of the command.
 # A command writes where the shell that asked for it would: `/proc/PID/fd` has the two places.

@@ -1,6 +1,6 @@
 """Draws the monitor's page of the README anew, light and dark, from a run in which one of two sensors is silent.
 
-python -m tests.documentation.waiting   (`make waiting`)
+python -m tests.tools.waiting   (`make waiting`)
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from urllib.request import urlopen
 from PIL import Image
 
 import xmlstream as xs
-from tests.documentation.pages import ROOT
 from tests.harness.browser import launched
+from tests.harness.pages import ROOT
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.runner import Handle
+from xmlstream.runtime.launched import Handle
 
 PICTURE = ROOT / "xmlstream" / "monitor"
 HEIGHT = 1330

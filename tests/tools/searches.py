@@ -1,6 +1,6 @@
 """Searches of a user in the built site, and what comes first for each.
 
-    python -m tests.documentation.searches [SITE]        by default out/docs, which `make docs` builds
+    python -m tests.tools.searches [SITE]        by default out/docs, which `make docs` builds
 
 Opens the site's own search in a headless browser, from a server on this machine that ends with the program. The exit
 code is 1 if one of the first three hits of a search is not the page that answers it.
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tests.documentation.pages import ROOT
 from tests.harness.browser import launched
+from tests.harness.pages import ROOT
 
 ANSWERS: Mapping[str, tuple[str, ...]] = {
     "watermark": ("xmlstream/manual/concepts", "xmlstream/manual/coming_from"),

@@ -1,0 +1,79 @@
+"""Report of a slice: what each operator counted, as the record of the slice and the metrics have it.
+
+It has the tuples and punctuations in and out, kept and purged, and the time that the slice took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.operators.storage.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReport(Record):
+    """The counts of one operator in one slice; `kept` and `punctuations_held` count its state after the slice.
+
+    `overdue` counts the purged tuples that were kept for longer than `purge_after` allows.
+    """
+
+    name: str
+    tuples_in: int
+    tuples_out: int
+    kept: int
+    purged: int
+    punctuations_in: int
+    punctuations_out: int
+    punctuations_held: int
+    overdue: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReport(Record):
+    """The counts of one slice, as in the table of metrics in `xmlstream/runtime/README.md`."""
+
+    sparse = ("requests",)
+
+    slice: int
+    seconds: float
+    items_in: int
+    tuples_out: int
+    operators: tuple[OperatorReport, ...] = ()
+    set_aside: int = 0
+    closed: bool = False
+    exact: bool = True
+    findings: tuple[Mapping[str, str], ...] = ()
+    memory: Mapping[str, int] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
+
+
+BEFORE = SliceReport(-1, 0.0, 0, 0)
+"""The report of no slice: before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity(Record):
+    """The last slices, and their recorded times, in which a source sent punctuations or an operator purged tuples."""
+
+    sparse = ("last_sent", "last_left")
+
+    last_sent: tuple[int, datetime] | None = None
+    last_left: tuple[int, datetime] | None = None
+
+
+def last_activity(
+    before: Mapping[str, Activity],
+    operators: Iterable[OperatorReport],
+    sources: Collection[str],
+    now: tuple[int, datetime],
+) -> dict[str, Activity]:
+    """The activity of the sources and operators after one more slice, whose number and time are `now`."""
+    found = dict(before)
+    for one in operators:
+        if one.name in sources and one.punctuations_in:
+            found[one.name] = replace(found.get(one.name, Activity()), last_sent=now)
+        if one.purged:
+            found[one.name] = replace(found.get(one.name, Activity()), last_left=now)
+    return found
