@@ -244,7 +244,7 @@ class Session(Operator):
     def _touching(self, kept: Frame, new: Frame, at_most: int) -> Frame:
         """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
         names = (*self.keys, *self.ends)
-        others = new.select(*(Column(own(f"new{i}"), Copy(name)) for i, name in enumerate(names)))
+        others = new.renamed({own(f"new{i}"): name for i, name in enumerate(names)})
         is_small = at_most <= HASHED
         start, end = map(quoted, self.ends)
         *same, begin, until = (own(f"new{i}") for i in range(len(names)))

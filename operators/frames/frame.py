@@ -293,6 +293,10 @@ class Frame:
                 raise ValueError(f"there is no column {each.expression.name} among {self.columns}")
         return self._of(Select(self, made), [column.name for column in made])
 
+    def renamed(self, names: Mapping[str, str]) -> Frame:
+        """The rows with these columns alone: for each new name, the name of the column that has it from now on."""
+        return self.select(*(Column(new, Copy(name)) for new, name in names.items()))
+
     def with_columns(self, columns: Mapping[str, Expression]) -> Frame:
         """The rows with more columns at the end, or with other values in the columns of these names."""
         if columns.keys().isdisjoint(self.columns):

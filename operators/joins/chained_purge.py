@@ -291,7 +291,7 @@ class ChainedPurge:
             rows = self._stepped(rows, number)
         done = f"bool_and({_REACHED} = {self._everything})"
         ends = rows.group_by(tuple(self._identity), {_COVERED: done}).where(_COVERED)
-        purged = ends.select(*(Column(attribute, Copy(name)) for name, attribute in self._identity.items()))
+        purged = ends.renamed({attribute: name for name, attribute in self._identity.items()})
         return tuples.some(purged)
 
     def _purged_here(self, tuples: Tuples) -> list[_Key] | None:

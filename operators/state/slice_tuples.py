@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.frames.expression import Column, Copy, Equal, all_of, conditions_of
+from xmlstream.operators.frames.expression import Equal, all_of, conditions_of
 from xmlstream.operators.frames.held import FEW
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -91,7 +91,7 @@ def theta_join(left: Tuples, right: Tuples, on: Expression, how: JoinKind = "inn
 
 
 def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: JoinKind) -> Tuples:
-    renamed = others.frame.select(*(Column(own(f"kept{i}"), Copy(name)) for i, name in enumerate(names)))
+    renamed = others.frame.renamed({own(f"kept{i}"): name for i, name in enumerate(names)})
     same = all_of(*(Equal(name, own(f"kept{i}"), nulls=True) for i, name in enumerate(names)))
     small: Side | None = "right" if others.at_most <= HASHED else None
     if names and max(rows.at_most, others.at_most) <= FEW:

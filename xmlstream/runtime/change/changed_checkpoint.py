@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import replace
 from xmlstream.operators.behaviour import advance
-from xmlstream.operators.frames.expression import Column, Copy
 from xmlstream.operators.state.ages import AGES
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -323,7 +322,7 @@ def _log(
         rows = before.combine(rows, parts.ages)
     for condition in conditions:
         rows = rows.where(condition)
-    rows = rows.select(*(Column(name, Copy(column)) for name, column in now.items()), *parts.ages)
+    rows = rows.renamed({**now, **{age: age for age in parts.ages}})
     if form is not None:
         rows, parts.ages = form(rows), ()
     elif declared.combine is not None:
