@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
-from xmlstream.operators.frames.expression import Copy, columns_of
+from xmlstream.operators.frames.expression import Copy, as_columns
 from xmlstream.operators.state.ages import SINCE, combined_ages, deduplicated
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Aggregation:
     def _with_values(self, kept: Frame, *beside: str) -> Frame:
         """Adds to each group the values that its partial aggregates give."""
         pairs = zip(self.merges or (), self.aggregates, strict=True)
-        values = columns_of({a.attribute.name: Copy(p.last) if p.last in p.first else p.last for p, a in pairs})
+        values = as_columns({a.attribute.name: Copy(p.last) if p.last in p.first else p.last for p, a in pairs})
         return kept.select(*self.keys, *values, *beside)
 
     def _aggregated(self, frame: Frame, columns: Mapping[str, str]) -> Frame:

@@ -39,7 +39,7 @@ from xmlstream.operators.expressions.dialect import attributes_in, expression
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in
 from xmlstream.operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
 from xmlstream.operators.expressions.throwable import takes_equals_alike
-from xmlstream.operators.frames.expression import Copy, columns_of
+from xmlstream.operators.frames.expression import Copy, as_columns
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.closed_set import Derived
@@ -352,7 +352,7 @@ class Project(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        columns = columns_of({c.attribute.name: Copy(c.copy_of) if c.copy_of else c.expression for c in self.columns})
+        columns = as_columns({c.attribute.name: Copy(c.copy_of) if c.copy_of else c.expression for c in self.columns})
         position = [POSITION] if POSITION in new.frame.columns else []
         computed = new.computed and all(column.copy_of for column in self.columns)
         made = Tuples(new.frame.select(*columns, *position), new.at_most, new.exact, computed, of_each=1)

@@ -34,7 +34,7 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
-from xmlstream.operators.frames.expression import Column, Copy, Equal, columns_of
+from xmlstream.operators.frames.expression import Column, Copy, Equal, as_columns
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
@@ -352,7 +352,7 @@ class SecretWindow(Operator):
         )
         counts = {name: f"max(IF(of = '{name}', {_COUNTED}, NULL))" for name, _ in bounds}
         found = numbers.where("of IS NOT NULL").group_by(keys, counts)
-        arrived = columns_of({name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)})
+        arrived = as_columns({name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)})
         if not self.of_tuples:
             return found.select(*keys, _LOW, _LOW_THEN, *arrived)
         found = found.select(*keys, *arrived)

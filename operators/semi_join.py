@@ -29,7 +29,7 @@ from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from xmlstream.operators.expressions.throwable import takes_equals_alike
-from xmlstream.operators.frames.expression import text_of
+from xmlstream.operators.frames.expression import spark_sql
 from xmlstream.operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.joins.forgetting import forget_keys
@@ -83,7 +83,7 @@ class SemiJoin(Operator):
         return not self.anti and self.equi_join.bounded_keys[1].is_described(inputs[0])
 
     def parameters(self, output: Schema) -> str:
-        return f"{'anti' if self.anti else 'semi'}: {text_of(self.equi_join.condition)}"
+        return f"{'anti' if self.anti else 'semi'}: {spark_sql(self.equi_join.condition)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         used = self.equi_join.references

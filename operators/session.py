@@ -33,7 +33,7 @@ from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of
 from xmlstream.operators.expressions.duration import ANYWHERE, DAY, lengthening
-from xmlstream.operators.frames.expression import Column, Copy, Equal, Present, all_of, columns_of
+from xmlstream.operators.frames.expression import Column, Copy, Equal, Present, all_of, as_columns
 from xmlstream.operators.required_punctuations import Held, Row, Way, on
 from xmlstream.operators.sort_order import partition
 from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
@@ -236,7 +236,7 @@ class Session(Operator):
         begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
         numbered = until.with_column(number, f"sum({begins}) OVER ({in_order} CURRENT ROW)")
         whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
-        ends = columns_of({self.ends[0]: f"min({start}) OVER ({whole})", self.ends[1]: f"max({end}) OVER ({whole})"})
+        ends = as_columns({self.ends[0]: f"min({start}) OVER ({whole})", self.ends[1]: f"max({end}) OVER ({whole})"})
         merged = numbered.select(*(dict(zip(self.ends, ends, strict=True)).get(name, name) for name in kept.columns))
         combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
         return self._aggregation.combined(merged, ages) if combines else merged

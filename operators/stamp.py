@@ -29,7 +29,7 @@ from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
-from xmlstream.operators.frames.expression import Column, number, sql
+from xmlstream.operators.frames.expression import Column, bigint, sql
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.ages import microseconds
 from xmlstream.operators.state.operator_state import OperatorState
@@ -97,7 +97,7 @@ class Stamp(Operator):
         # A source below reads only what is needed above, and its schema is whole.
         names = [name for name in state.inputs[0].names if name in new.frame.columns]
         position = [POSITION] if POSITION in new.frame.columns else []
-        time = Column(self.attribute.name, sql("timestamp_micros(", number(microseconds(_now(state))), ")"))
+        time = Column(self.attribute.name, sql("timestamp_micros(", bigint(microseconds(_now(state))), ")"))
         return replace(new, frame=new.frame.select(*names, time, *position), of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:

@@ -111,15 +111,15 @@ COUNT = "count(1)"
 """The aggregate that counts the rows."""
 
 
-def number(value: int, beside: str | None = None) -> Passed:
+def bigint(value: int) -> Passed:
     """A BIGINT as data."""
-    return Passed(value, BIGINT, beside)
+    return Passed(value, BIGINT)
 
 
 def sql(*pieces: Expression) -> Sql:
     """Spark SQL in pieces.
 
-    >>> text_of(sql("a < ", Literal(7, Domain("INT")), " OR ", Present("b")))
+    >>> spark_sql(sql("a < ", Literal(7, Domain("INT")), " OR ", Present("b")))
     "a < CAST('7' AS INT) OR `b` IS NOT NULL"
     """
     return Sql(pieces)
@@ -128,7 +128,7 @@ def sql(*pieces: Expression) -> Sql:
 def all_of(*conditions: Expression) -> Expression:
     """Whether all conditions are true; no condition is true.
 
-    >>> text_of(all_of(Equal("a", "b"), "c OR d")), text_of(all_of("c OR d")), text_of(all_of())
+    >>> spark_sql(all_of(Equal("a", "b"), "c OR d")), spark_sql(all_of("c OR d")), spark_sql(all_of())
     ('`a` = `b` AND (c OR d)', 'c OR d', 'true')
     """
     return conditions[0] if len(conditions) == 1 else All(conditions) if conditions else "true"
@@ -139,12 +139,12 @@ def conditions_of(condition: Expression) -> tuple[Expression, ...]:
     return condition.conditions if isinstance(condition, All) else (condition,)
 
 
-def columns_of(expressions: Mapping[str, Expression]) -> tuple[Column, ...]:
+def as_columns(expressions: Mapping[str, Expression]) -> tuple[Column, ...]:
     """The columns of these names with these expressions."""
     return tuple(starmap(Column, expressions.items()))
 
 
-def text_of(expression: Expression, written: Callable[[Literal | Passed], str] | None = None) -> str:
+def spark_sql(expression: Expression, written: Callable[[Literal | Passed], str] | None = None) -> str:
     """The expression as Spark SQL; values as `written`, by default as literals."""
     match expression:
         case str():
@@ -159,8 +159,8 @@ def text_of(expression: Expression, written: Callable[[Literal | Passed], str] |
             return f"{quoted(one)} {'<=>' if nulls else '='} {quoted(other)}"
         case All(conditions):
             return " AND ".join(
-                f"({text_of(each, written)})" if isinstance(each, str | Sql | All) else text_of(each, written)
+                f"({spark_sql(each, written)})" if isinstance(each, str | Sql | All) else spark_sql(each, written)
                 for each in conditions
             )
         case Sql(pieces):
-            return "".join([piece if isinstance(piece, str) else text_of(piece, written) for piece in pieces])
+            return "".join([piece if isinstance(piece, str) else spark_sql(piece, written) for piece in pieces])

@@ -12,7 +12,7 @@ The operations are few, and their meaning is literal:
 - `union`: all rows of both, by the places of columns; `union_by_name`: by names, null where a frame lacks the column.
 - `join`: `inner` and `left` give the columns of both sides, `left_semi` and `left_anti` those of the left one.
 - `group_by`: one row for each group, null being a value; without keys exactly one. `distinct`: each row once.
-- `chosen`: some of the rows, in two ways of which the engine takes one.
+- `chosen`: some of the rows, by one of two ways, as the engine can.
 - `numbered`: the rows in an order, with increasing numbers.
 - `observed`: the same rows; aggregates over them are known once they are computed.
 
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.operators.frames.expression import Column, Copy, Expression, Order, columns_of
+from xmlstream.operators.frames.expression import Column, Copy, Expression, Order, as_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -300,7 +300,7 @@ class Frame:
     def with_columns(self, columns: Mapping[str, Expression]) -> Frame:
         """The rows with more columns at the end, or with other values in the columns of these names."""
         if columns.keys().isdisjoint(self.columns):
-            return self._of(Select(self, columns_of(columns), whole=True), (*self.columns, *columns))
+            return self._of(Select(self, as_columns(columns), whole=True), (*self.columns, *columns))
         more = (name for name in columns if name not in self.columns)
         return self.select(*(Column(name, columns.get(name, Copy(name))) for name in (*self.columns, *more)))
 
@@ -333,7 +333,7 @@ class Frame:
 
     def group_by(self, keys: Sequence[str], aggregates: Mapping[str, Expression]) -> Frame:
         """A row for each group by these columns, with the keys and these aggregates by name."""
-        return self._of(Group(self, tuple(keys), columns_of(aggregates)), (*keys, *aggregates))
+        return self._of(Group(self, tuple(keys), as_columns(aggregates)), (*keys, *aggregates))
 
     def distinct(self) -> Frame:
         """Each different row once."""
@@ -357,7 +357,7 @@ class Frame:
 
     def observed(self, aggregates: Mapping[str, Expression]) -> tuple[Frame, Callable[[], Mapping[str, Any]]]:
         """The same rows, and what gives the aggregates by name, once the rows were computed."""
-        frame = self._of(Observed(self, columns_of(aggregates)), self.columns)
+        frame = self._of(Observed(self, as_columns(aggregates)), self.columns)
         return frame, partial(self.engine.metrics, frame)
 
     def chosen(

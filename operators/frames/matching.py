@@ -19,8 +19,8 @@ from xmlstream.operators.frames.expression import (
     Passed,
     Sql,
     all_of,
+    spark_sql,
     sql,
-    text_of,
 )
 from xmlstream.operators.frames.frame import Frame
 from xmlstream.operators.frames.held import filter_of, first_rows
@@ -49,7 +49,7 @@ def condition(punctuations: Iterable[Punctuation]) -> Expression:
 
 def condition_text(punctuations: Iterable[Punctuation]) -> str:
     """The same as Spark SQL, with values as literals, as in the text of a query."""
-    return text_of(condition(punctuations))
+    return spark_sql(condition(punctuations))
 
 
 def _one(punctuation: Punctuation) -> Iterator[Expression]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import literal, quiet
-from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, text_of
+from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, spark_sql
 from xmlstream.operators.frames.frame import (
     Chosen,
     Distinct,
@@ -394,7 +394,7 @@ class SparkEngine:
                 return made.observe(operation.found, *(F.expr(self._item(each)) for each in operation.aggregates))
 
     def _printed(self, expression: Expression) -> str:
-        return with_functions(text_of(expression, _written), self.spark)
+        return with_functions(spark_sql(expression, _written), self.spark)
 
     def _item(self, of: Column) -> str:
         if isinstance(of.expression, Copy) and of.expression.name == of.name:

@@ -89,7 +89,7 @@ class InProcessEngine:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             raise UsageError(_plain(str(error)), hint="give the memory as 2GB") from None
-        prepare(self._connection, zones.name_in_duckdb(zone))
+        prepare(self._connection, zones.zone_in_duckdb(zone))
         self._lock = threading.RLock()
         self._numbers = count()
         self._gone: list[str] = []

@@ -72,7 +72,7 @@ def mark(number: int) -> str:
     """The name that stands for a literal in the text of an expression.
 
     >>> from xmlstream.operators.expressions.operations.part import of_column
-    >>> seven = literal(7, Domain("INT"), "UTC")
+    >>> seven = value_part(7, Domain("INT"), "UTC")
     >>> print(translated(f"n <=> {mark(0)}", {"n": of_column("n", "INT")}, values=[seven]).sql)
     (n IS NOT DISTINCT FROM CAST('7' AS INTEGER))
     """
@@ -86,7 +86,7 @@ def _filled(sql: str, values: Sequence[Part]) -> str:
     return first + "".join(f"{values[int(number)].sql}{rest}" for number, _, rest in pairs)
 
 
-def literal(value: Value, domain: Domain, zone: str) -> Part:
+def value_part(value: Value, domain: Domain, zone: str) -> Part:
     """A value as a literal of DuckDB's.
 
     Raises:

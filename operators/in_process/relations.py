@@ -14,7 +14,7 @@ from xmlstream.operators.expressions.dialect import conjuncts, expression, rende
 from xmlstream.operators.expressions.operations.casts import common_type
 from xmlstream.operators.expressions.operations.part import Part, null
 from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, name_in_duckdb, read_type
-from xmlstream.operators.frames.expression import Column, Copy, Expression, Literal, Order, Passed, text_of
+from xmlstream.operators.frames.expression import Column, Copy, Expression, Literal, Order, Passed, spark_sql
 from xmlstream.operators.frames.frame import (
     Chosen,
     Distinct,
@@ -33,7 +33,7 @@ from xmlstream.operators.frames.frame import (
     Where,
 )
 from xmlstream.operators.in_process.columns import Named, column
-from xmlstream.operators.in_process.expressions import generator, literal, mark, translated
+from xmlstream.operators.in_process.expressions import generator, mark, translated, value_part
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import FLOATING
 
@@ -132,7 +132,7 @@ class Relations:
         on = whole.sql
         if whole.raises:
             # AND with what can raise an error is one CASE, for which DuckDB would look at all pairs.
-            parts = (_part(render(part), both, self._zone) for part in conjuncts(expression(text_of(join.on))))
+            parts = (_part(render(part), both, self._zone) for part in conjuncts(expression(spark_sql(join.on))))
             on = " AND ".join([*(part.sql for part in takewhile(lambda part: not part.raises, parts)), on])
         kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[join.how]
         return f"SELECT * FROM {self._source(join.left)} AS l {kind} {self._source(join.right)} AS r ON {on}"
@@ -190,10 +190,10 @@ def _part(expression: Expression, given: Named, zone: str) -> Part:
     values: list[Part] = []
 
     def named(value: Literal | Passed) -> str:
-        values.append(literal(value.value, value.domain, zone))
+        values.append(value_part(value.value, value.domain, zone))
         return mark(len(values) - 1)
 
-    text = text_of(expression, named)
+    text = spark_sql(expression, named)
     return translated(text, given.by_name, zone, values) if values else _lasting(text, given, zone)
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.bounds import Bound, bounds_between
-from xmlstream.operators.frames.expression import Column, Copy, Equal, Expression, all_of, columns_of
+from xmlstream.operators.frames.expression import Column, Copy, Equal, Expression, all_of, as_columns
 from xmlstream.operators.frames.held import COMPARED, FEW
 from xmlstream.operators.frames.matching import flagged
 from xmlstream.operators.joins.equal_attributes import narrower
@@ -369,7 +369,7 @@ class ChainedPurge:
         own_ = {**{name: Copy(attribute) for name, attribute in self._identity.items()}, **known}
         other = {name: type_ for name, type_ in terms.items() if name not in own_}
         unknown = {name: f"CAST(NULL AS {type_})" for name, type_ in other.items()}
-        rows = frame.select(*columns_of({**own_, **unknown, _REACHED: str(1 << self.root)}))
+        rows = frame.select(*as_columns({**own_, **unknown, _REACHED: str(1 << self.root)}))
         # One row may become many only if an input adds columns.
         return rows.distinct() if other else rows
 
@@ -400,7 +400,7 @@ class ChainedPurge:
         kept, keys = self.kept[step.input], self.graph.keys(step.input)
         classes = set(map(class_column, keys))
         columns = {f"_t{name}": v for name, v in self._columns_of(step.input).items() if name in classes | needed}
-        there = kept.frame.select(*columns_of({**columns, _THERE: "true"})).distinct()
+        there = kept.frame.select(*as_columns({**columns, _THERE: "true"})).distinct()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
             Equal(class_column(key), f"_t{class_column(key)}")

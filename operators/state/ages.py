@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.frames.expression import Column, Expression, number, sql
+from xmlstream.operators.frames.expression import Column, Expression, bigint, sql
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import LONGEST, Duration
@@ -76,8 +76,8 @@ class Since(NamedTuple):
     def column(self, name: str) -> Column:
         """The column of that name in a row that comes in this slice."""
         if name == FIRST:
-            return Column(FIRST, number(self.number))
-        slice_, time = number(self.slice), number(self.time)
+            return Column(FIRST, bigint(self.number))
+        slice_, time = bigint(self.slice), bigint(self.time)
         return Column(SINCE, sql("named_struct('slice', ", slice_, ", 'time', ", time, ")"))
 
 
@@ -159,7 +159,7 @@ class PurgeAfter:
 
     def condition(self, now: Since) -> Expression:
         """What is true for overdue rows."""
-        return sql(f"{SINCE}.{Since._fields[self._field]} < ", number(self._begin(now)))
+        return sql(f"{SINCE}.{Since._fields[self._field]} < ", bigint(self._begin(now)))
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)

@@ -18,7 +18,7 @@ from tests.properties.test_contract import Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema
 from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.frames import matching
-from xmlstream.operators.frames.expression import Expression, text_of
+from xmlstream.operators.frames.expression import Expression, spark_sql
 from xmlstream.operators.frames.frame import Frame
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
@@ -224,7 +224,7 @@ def never_purges(patch: Patch) -> None:
 
 def joins_null_with_null(patch: Patch) -> None:
     right = EquiJoin.condition.func  # type: ignore[attr-defined]
-    patch.setattr(EquiJoin, "condition", property(lambda self: text_of(right(self)).replace(" = ", " <=> ")))
+    patch.setattr(EquiJoin, "condition", property(lambda self: spark_sql(right(self)).replace(" = ", " <=> ")))
 
 
 def keeps_what_can_have_no_more_partners(patch: Patch) -> None:

@@ -14,9 +14,9 @@ from xmlstream.operators.frames.expression import (
     Passed,
     Present,
     all_of,
-    number,
+    bigint,
+    spark_sql,
     sql,
-    text_of,
 )
 from xmlstream.operators.frames.frame import Frame
 from xmlstream.operators.in_process.engine import InProcessEngine
@@ -35,12 +35,12 @@ def test_a_name_is_quoted_and_a_value_written_by_its_type() -> None:
     whole = all_of(
         Present("a"), equal, sql("d < ", Passed(7, Domain("INT"), "d"), " OR e = ", Literal("it's", Domain("STRING")))
     )
-    assert text_of(whole) == r"`a` IS NOT NULL AND `a` <=> `b``c` AND (d < CAST('7' AS INT) OR e = 'it\'s')"
-    assert text_of(whole, lambda value: f"?{value.value}").endswith("(d < ?7 OR e = ?it's)")
+    assert spark_sql(whole) == r"`a` IS NOT NULL AND `a` <=> `b``c` AND (d < CAST('7' AS INT) OR e = 'it\'s')"
+    assert spark_sql(whole, lambda value: f"?{value.value}").endswith("(d < ?7 OR e = ?it's)")
 
 
 def test_columns_are_added_behind_the_others_or_take_their_places(frame: Frame) -> None:
-    more = frame.with_columns({"a": "a + 1", "n": number(7)})
+    more = frame.with_columns({"a": "a + 1", "n": bigint(7)})
     assert more.columns == ("a", "b`c", "n")
     assert more.to_arrow().to_pylist() == [{"a": 2, "b`c": "x", "n": 7}, {"a": None, "b`c": "y", "n": 7}]
     behind = frame.with_columns({"m": Copy("A"), "n": "a + 1"})

@@ -21,7 +21,7 @@ from xmlstream.operators.expressions.operations.python_functions import (
     as_written,
     declared_function,
 )
-from xmlstream.operators.frames.expression import Column, columns_of
+from xmlstream.operators.frames.expression import Column, as_columns
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.slices import arrow_type
@@ -79,7 +79,7 @@ def test_both_engines_give_and_take_the_same_values(spark: SparkSession, in_proc
                 for name, type_ in TYPES.items()
             }
         )
-        both_rows = (engine_of(s).rows(table, ddl).select(*columns_of(items)) for s in (in_process, spark))
+        both_rows = (engine_of(s).rows(table, ddl).select(*as_columns(items)) for s in (in_process, spark))
         here, there = (frame.to_arrow().to_pylist() for frame in both_rows)
         assert in_order(here) == in_order(there), f"seed {seed}"
         first = [{name: row[f"{name}0"] for name in TYPES} for row in here]
