@@ -89,7 +89,7 @@ def _matching(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
     return found
 
 
-FOLDERS = (".github", "data", "operators", "punct_ns", "sources", "tests/benchmarks", "xmlstream")
+FOLDERS = (".github", "data", "operators", "punct_ns", "sources", "tests", "xmlstream")
 """Where pages lie, besides the root."""
 
 _NAMED = {"README.md": "readme", "xmlstream/README.md": "architecture"}
@@ -123,6 +123,8 @@ _LINES = {
     "auctions": "49 queries over auctions: those of the papers, NEXMark, XMark",
     "benchmarks": "how fast it is, beside plain Spark and others",
     "architecture": "how it is built; how to add an operator, a source, a rule",
+    "tests": "which tests and programs there are, and what each is for",
+    "first_change": "three changes that lead through the house, the first in half an hour",
     "contributing": "how to take part",
     "changelog": "what has changed",
 }
