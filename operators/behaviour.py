@@ -1,4 +1,4 @@
-"""Behaviour of an operator on a punctuated stream, and its logical properties, which plans are asked for.
+"""Behaviour of an operator on a punctuated stream, and its logical properties, by which plans are judged and made.
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
 called in turn: step, pass, keep, propagate (Tucker et al. 2003, §4.2). All tuples of the slice are stepped before its
@@ -14,7 +14,7 @@ an operator without properties of its own is never wrong, only never cheaper; ot
 modules, beside `schema` and `schemes`. All of it is pure: parameters and schemas in, names and Spark SQL out.
 
 What few operators have is a capability, a small protocol of its own: a residual condition (`HasResidual`), an inner
-join (`Combines`), a join of two inputs (`JoinsTwo`), groups (`Groups`), partial aggregates (`MergesPartials`), panes
+join (`Combines`), a join of two inputs (`JoinsTwo`), groups (`GroupsBy`), partial aggregates (`MergesPartials`), panes
 (`CutsPanes`). Who uses one tests an operator for it.
 
 Every operator has its methods in one order: schema, schemes, enabled_by, the other logical properties, wanted,
@@ -220,9 +220,14 @@ class LogicalProperties(Protocol):
         return True
 
     @property
-    def said_in(self) -> str | None:
-        """The name of the set with all that it has sent, if it knows that of itself, as a source does; else None."""
+    def declared_in(self) -> str | None:
+        """The name of the set of all that it has sent, if it declares that of itself, as a source does; else None."""
         return None
+
+    @property
+    def looked_up(self) -> Sequence[int]:
+        """The inputs in which each tuple of another one is looked up: above a table in it, no earlier tuple matters."""
+        return ()
 
     # Words for verdicts; what is kept is called by its `StateModel`.
 
@@ -374,7 +379,7 @@ class JoinsTwo(HasResidual, Protocol):
 
 
 @runtime_checkable
-class Groups(Protocol):
+class GroupsBy(Protocol):
     """An operator whose tuples answer for groups, which may be divided into smaller ones."""
 
     def by_more(self, *keys: str) -> Self:

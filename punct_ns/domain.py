@@ -7,26 +7,11 @@ it is the ordinal of the value above it; for a dense type it is `(value, 0)` bel
 from __future__ import annotations
 
 import math
-import re
-from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from xmlstream.punct_ns.sql_type import (
-    BLANKS,
-    NAN,
-    BooleanType,
-    DiscreteType,
-    Greatest,
-    ListedType,
-    OpaqueType,
-    SqlType,
-    StringType,
-    Value,
-    canonical_name,
-)
-from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.sql_type import BLANKS, NAN, DiscreteType, Greatest, ListedType, SqlType, Value
+from xmlstream.punct_ns.type_names import TYPES, sql_type
 
 __all__ = ["BLANKS", "NAN", "TYPES", "Cut", "Domain", "Value", "sql_type"]
 
@@ -42,36 +27,6 @@ class _Beyond(Greatest):
 
 
 BEYOND = _Beyond()
-
-
-@lru_cache(maxsize=256)
-def sql_type(name: str) -> SqlType:
-    """Returns the type of that name; a type that the algebra cannot order is opaque.
-
-    >>> sql_type("DECIMAL(10,2)").high
-    Decimal('99999999.99')
-    >>> sql_type("MAP<STRING,INT>").opaque
-    True
-    """
-    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", name)
-    if decimal:
-        return DecimalType(int(decimal[1]), int(decimal[2]))
-    return TYPES.get(name) or OpaqueType(name)
-
-
-TYPES: dict[str, SqlType] = {
-    "STRING": StringType(),
-    "TINYINT": IntegerType("TINYINT", 8),
-    "SMALLINT": IntegerType("SMALLINT", 16),
-    "INT": IntegerType("INT", 32),
-    "BIGINT": IntegerType("BIGINT", 64),
-    "FLOAT": FloatType("FLOAT", 32),
-    "DOUBLE": FloatType("DOUBLE", 64),
-    "BOOLEAN": BooleanType(),
-    "DATE": DateType(),
-    "TIMESTAMP": TimestampType(zoned=True),
-    "TIMESTAMP_NTZ": TimestampType(zoned=False),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +61,10 @@ class Domain:
     lone: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        sql = sql_type(canonical_name(self.type))
+        sql = sql_type(self.type)
         low = None if self.low is None else sql.normal(self.low)
         high = None if self.high is None else sql.normal(self.high)
-        known: dict[str, object] = {"type": canonical_name(self.type), "sql": sql}
+        known: dict[str, object] = {"type": sql.name, "sql": sql}
         numbered = sql if isinstance(sql, DiscreteType) else None
         if self.listed is not None:
             values = tuple(sorted({sql.normal(value) for value in self.listed}))

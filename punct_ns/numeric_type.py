@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -76,17 +76,12 @@ class IntegerType(DiscreteType):
     """
 
     counted = True
-    name: str
-    bits: int
+    name: str = field()
+    bits: int = field()
 
     @property
-    def digits(self) -> int:
-        """The greatest number of digits of a value.
-
-        >>> IntegerType("INT", 32).digits
-        10
-        """
-        return len(str(self.high))
+    def digits(self) -> tuple[int, int]:
+        return len(str(self.high)), 0
 
     @property
     def free_digits(self) -> int:
@@ -95,7 +90,7 @@ class IntegerType(DiscreteType):
         >>> IntegerType("INT", 32).free_digits
         9
         """
-        return self.digits - 1
+        return self.digits[0] - 1
 
     @property
     def low(self) -> int:
@@ -149,10 +144,19 @@ class DecimalType(DiscreteType):
 
     precision: int
     scale: int
+    kind: ClassVar[str] = "DECIMAL"
 
     def __post_init__(self) -> None:
         if not 1 <= self.precision <= 38 or not 0 <= self.scale <= self.precision:
-            raise ValueError(f"DECIMAL({self.precision},{self.scale}) is not a type: 1 to 38 digits, scale within them")
+            raise ValueError(f"{self.name} is not a type: 1 to 38 digits, scale within them")
+
+    @property
+    def name(self) -> str:
+        return f"DECIMAL({self.precision},{self.scale})"
+
+    @property
+    def digits(self) -> tuple[int, int]:
+        return self.precision, self.scale
 
     @property
     def low(self) -> Decimal:
@@ -170,12 +174,12 @@ class DecimalType(DiscreteType):
 
     def normal(self, value: object) -> Decimal:
         if isinstance(value, float):
-            raise ValueError(f"{value!r} is not a valid DECIMAL({self.precision},{self.scale})")
+            raise ValueError(f"{value!r} is not a valid {self.name}")
         place = self.place(value)
         if place.denominator != 1:
             raise ValueError(f"{value} has more than {self.scale} digits after the point")
         if abs(place) >= 10**self.precision:
-            raise ValueError(f"{value} is beyond DECIMAL({self.precision},{self.scale})")
+            raise ValueError(f"{value} is beyond {self.name}")
         return self.value(int(place))
 
     def ordinal(self, value: Value) -> int:
@@ -204,8 +208,8 @@ class FloatType(SqlType):
     low: ClassVar[float] = -math.inf
     high: ClassVar[float] = NAN
 
-    name: str
-    bits: int
+    name: str = field()
+    bits: int = field()
 
     @property
     def significand(self) -> int:

@@ -11,15 +11,15 @@ import re
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.punct_ns.domain import BLANKS, TYPES, Domain
+from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import UsageError, did_you_mean, nearest
-from xmlstream.punct_ns.sql_type import ALIASES, split_outside
 from xmlstream.punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.type_names import ALIASES, TYPES, split_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from xmlstream.punct_ns.domain import Value
+    from xmlstream.punct_ns.sql_type import SqlType, Value
 
 
 _NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ \t\r\n]+|\Z)")
@@ -242,6 +242,15 @@ def _attribute(column: str) -> Attribute:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
     except ValueError as reason:
         raise UsageError(f"'{column.strip()}' declares no attribute: {reason}") from None
+
+
+def schema_within(type_: SqlType) -> Schema | None:
+    """Returns the schema of a structure's fields; None for another type. UsageError if a field is unreadable.
+
+    >>> schema_within(Domain("STRUCT<a: INT, b: ARRAY<STRING> NOT NULL>").sql).ddl()
+    '`a` INT, `b` ARRAY<STRING> NOT NULL'
+    """
+    return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0]) if type_.kind == "STRUCT" else None
 
 
 START, END = ".start", ".end"

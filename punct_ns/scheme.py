@@ -32,8 +32,9 @@ from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType,
 from xmlstream.punct_ns.pattern import values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, parsed_bounds, split_name, written_name
-from xmlstream.punct_ns.sql_type import BooleanType, DiscreteType, split_outside
+from xmlstream.punct_ns.sql_type import BooleanType, DiscreteType
 from xmlstream.punct_ns.temporal_type import DateType
+from xmlstream.punct_ns.type_names import split_outside
 from xmlstream.punct_ns.value_set import ValueSet
 
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]

@@ -6,13 +6,11 @@ punctuations that arrived with them.
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.numeric_type import DecimalType
-from xmlstream.punct_ns.sql_type import OpaqueType, split_outside
+from xmlstream.punct_ns.sql_type import ArrayType, MapType, SqlType, StructType
 
 _OWN = "__xs_"
 """The prefix of internal column names; no attribute's name may start with it."""
@@ -66,10 +64,7 @@ _OPAQUE: dict[str, pa.DataType] = {
 
 def arrow_type(domain: Domain) -> pa.DataType:
     """Returns the Arrow type for a domain's values between Python and Spark; KeyError for an opaque type."""
-    match domain.sql:
-        case DecimalType(precision, scale):
-            return pa.decimal128(precision, scale)
-    return _ARROW[domain.type]
+    return pa.decimal128(*domain.sql.digits) if isinstance(domain.sql, DecimalType) else _ARROW[domain.type]
 
 
 def type_of_arrow(type_: pa.DataType) -> str | None:
@@ -87,35 +82,30 @@ def type_of_arrow(type_: pa.DataType) -> str | None:
     return next((name for name, known in _ARROW.items() if known == type_), None)
 
 
-def any_arrow_type(name: str) -> pa.DataType:
-    """Returns the Arrow type that Spark has for a type of that name, opaque or not; KeyError if it has none.
+def any_arrow_type(type_: SqlType) -> pa.DataType:
+    """Returns the Arrow type that Spark has for a type, opaque or not; KeyError if it has none.
 
-    >>> any_arrow_type("STRUCT<`A b`:ARRAY<INT>,m:MAP<STRING,DECIMAL(5,2)>>")
+    >>> any_arrow_type(Domain("STRUCT<`A b`:ARRAY<INT>,m:MAP<STRING,DECIMAL(5,2)>>").sql)
     StructType(struct<A b: list<element: int32>, m: map<string, decimal128(5, 2)>>)
     """
-    domain = Domain(name)
-    if not isinstance(domain.sql, OpaqueType):
-        return arrow_type(domain)
-    match domain.sql.constructor:
-        case "ARRAY":
-            return pa.list_(pa.field("element", any_arrow_type(domain.sql.inner[0])))
-        case "MAP":
-            return pa.map_(*map(any_arrow_type, domain.sql.inner))
-        case "STRUCT":
-            return pa.struct([_arrow_field(*split_outside(part, ":")) for part in domain.sql.inner])
+    match type_:
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
+        case ArrayType(element=element):
+            return pa.list_(pa.field("element", any_arrow_type(element)))
+        case MapType(key=key, to=to):
+            return pa.map_(any_arrow_type(key), any_arrow_type(to))
+        case StructType(fields=fields):
+            return pa.struct([pa.field(each.name, any_arrow_type(each.type)) for each in fields])
+    match type_.kind:
         case kind if kind.startswith(("CHAR", "VARCHAR", "STRING")):
             return pa.string()
         case kind if kind.startswith("INTERVAL") and kind.endswith(("DAY", "HOUR", "MINUTE", "SECOND")):
             return pa.duration("us")
-        case kind if kind.startswith("TIME("):
+        case "TIME" if type_.name != "TIME":
             return pa.time64("ns")
         case kind:
-            return _OPAQUE[kind]
-
-
-def _arrow_field(name: str, type_: str) -> pa.Field[pa.DataType]:
-    plain = re.split(r"(?i)\s+(?=not null|comment|collate)", type_.strip(), maxsplit=1)[0]
-    return pa.field(name.strip("`").replace("``", "`") if name.startswith("`") else name, any_arrow_type(plain))
+            return _ARROW.get(kind) or _OPAQUE[kind]
 
 
 def in_utc(table: pa.Table) -> pa.Table:

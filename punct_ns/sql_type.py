@@ -1,10 +1,11 @@
-"""Spark's SQL types as the algebra sees them: their values, the order, the text of a value, and the types' names.
+"""Spark's SQL types: their names, their values, the order of these, and the text of a value.
 
 A type is *discrete* when every value but the last has a next one; ordinals number its values, so that
 neighbours are known. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
-Types without an order known to the algebra are opaque: it only distinguishes null from not null.
+Types without an order known to the algebra are opaque: it only distinguishes null from not null. Arrays, maps and
+structures are, and know the types inside them, and where nulls may be among these.
 
-Type names are texts: aliases are resolved, and complex types are split at their brackets and commas.
+A type is an immutable value; `type_names.sql_type` reads it from a text, and its `name` is that text again.
 """
 
 # ruff: noqa: D102 – SqlType documents these methods once for all types
@@ -18,84 +19,9 @@ from bisect import bisect_left
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from xmlstream.dataclasses import dataclass
-
-
-def canonical_name(name: str) -> str:
-    """Returns Spark's name of a type, in upper case, with aliases resolved.
-
-    >>> canonical_name("integer"), canonical_name("decimal( 10 )"), canonical_name("array<long>")
-    ('INT', 'DECIMAL(10,0)', 'ARRAY<BIGINT>')
-    >>> canonical_name("array<struct<a:int,`b c` : map<string, long>>>")
-    'ARRAY<STRUCT<a:INT,`b c`:MAP<STRING,BIGINT>>>'
-    >>> canonical_name("struct<b c:long,`d`: int not null,e struct<f:int>>")
-    'STRUCT<`b c`:BIGINT,d:INT not null,e:STRUCT<f:INT>>'
-    """
-    tidy = " ".join(name.split())
-    decimal = re.fullmatch(r"(?i)(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", tidy)
-    if decimal:
-        return f"DECIMAL({decimal[1] or 10},{decimal[2] or 0})"
-    if (made := re.fullmatch(r"(?i)(array|map|struct) ?<(.*)>", tidy)) and (inner := made[2].strip()):
-        return f"{made[1].upper()}<{_inner(made[1].upper(), inner)}>"
-    upper = tidy.upper()
-    # Names of fields inside a complex type keep their case.
-    return ALIASES.get(upper, upper if re.fullmatch(r"\w+", tidy) else tidy)
-
-
-def _inner(constructor: str, inner: str) -> str:
-    """Canonicalizes the arguments of a type constructor."""
-    parts = split_outside(inner, ",")
-    if constructor == "STRUCT":
-        return ",".join(map(_field, parts))
-    return ",".join(map(canonical_name, parts))
-
-
-def _field(text: str) -> str:
-    """Canonicalizes a struct field as `name:TYPE`; whatever follows the type stays as it is."""
-    found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`\s*:?|([^:<'\"]+?)\s*:|(\w+)\s)\s*(.+?)\s*", text)
-    if found is None:
-        return text.strip()
-    name = found[1] or (found[2] or found[3]).replace("`", "``")
-    type_, *rest = re.split(r"(?i)\s+(?=not null|comment|collate)", found[4], maxsplit=1)
-    quoted = name if re.fullmatch(r"\w+", name) else f"`{name}`"
-    return " ".join([f"{quoted}:{canonical_name(type_)}", *rest])
-
-
-def split_outside(text: str, separator: str, quotes: str = "`'\"") -> list[str]:
-    """Splits a text at the separators that are outside quotes and brackets.
-
-    >>> split_outside("a STRUCT<x: INT, y: INT>, `b,c` INT", ",")
-    ['a STRUCT<x: INT, y: INT>', ' `b,c` INT']
-    """
-    parts, start, depth, quote = [], 0, 0, ""
-    for at, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in quotes:
-            quote = char
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING:
-            depth -= 1
-        elif char == separator and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]]
-
-
-ALIASES = {
-    "BYTE": "TINYINT",
-    "SHORT": "SMALLINT",
-    "INTEGER": "INT",
-    "LONG": "BIGINT",
-    "REAL": "FLOAT",
-    "TIMESTAMP_LTZ": "TIMESTAMP",
-}
-
-_OPENING, _CLOSING = "<([{", ">)]}"
-
+from xmlstream.dataclasses import dataclass, field
 
 Value = str | int | Decimal | float | bool | date | datetime
 """A value of an attribute, never null (null is None). TIMESTAMP values carry a time zone, UTC."""
@@ -149,13 +75,56 @@ NAN: float = _NotANumber("nan")
 """The only NaN: equal to itself and to any NaN, greater than every other number."""
 
 
+INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+FLOATING = ("FLOAT", "DOUBLE")
+NUMBERS = (*INTEGERS, *FLOATING, "DECIMAL")
+MOMENTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
+TEMPORAL = ("DATE", *MOMENTS)
+NESTED = ("ARRAY", "MAP", "STRUCT")
+"""The kinds of types that have something in common (`SqlType.kind`)."""
+
+
 class SqlType(ABC):
-    """The values of one SQL type: their order, their lexical forms, their canonical Python values."""
+    """One SQL type: its name; its values' order, lexical forms and canonical Python values; the types inside it."""
 
     __slots__ = ()
     discrete: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     opaque: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Spark's name of the type, without aliases."""
+
+    @property
+    def kind(self) -> str:
+        """The name without digits and inner types."""
+        return self.name
+
+    @property
+    def digits(self) -> tuple[int, int]:
+        """The precision and the scale of an exact number; zeros for other types."""
+        return 0, 0
+
+    @property
+    def element(self) -> SqlType | None:
+        """The type of an array's elements; None for other types."""
+        return None
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether an array's elements may be null."""
+        return True
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of a structure; empty for other types."""
+        return ()
+
+    def same(self, other: SqlType) -> bool:
+        """Whether both have the same values, whatever may be null inside."""
+        return self.name == other.name
 
     @property
     @abstractmethod
@@ -211,6 +180,7 @@ class StringType(SqlType):
     (' S01 ', True)
     """
 
+    name: ClassVar[str] = "STRING"
     low: ClassVar[str] = ""
     high: ClassVar[None] = None
 
@@ -234,6 +204,7 @@ class BooleanType(DiscreteType):
     (True, 'false', 1)
     """
 
+    name: ClassVar[str] = "BOOLEAN"
     counted = True
     low: ClassVar[bool] = False
     high: ClassVar[bool] = True
@@ -276,6 +247,10 @@ class ListedType(DiscreteType):
     counted = True
 
     @property
+    def name(self) -> str:
+        return self.of.name
+
+    @property
     def low(self) -> Value:
         return self.values[0]
 
@@ -308,47 +283,19 @@ class ListedType(DiscreteType):
         return self.place(self.of.read(text))
 
 
-@dataclass(frozen=True, slots=True)
 class OpaqueType(DiscreteType):
     """A type without an order: patterns only distinguish null from not null; one stand-in represents all values.
 
-    >>> OpaqueType("BINARY").read("x")
+    >>> NamedType("BINARY").read("x")
     Traceback (most recent call last):
     ...
     ValueError: BINARY admits only the patterns * and null
     """
 
-    name: str
+    __slots__ = ()
     opaque = True
     low: ClassVar[None] = None
     high: ClassVar[None] = None
-
-    @property
-    def constructor(self) -> str:
-        """The type constructor (ARRAY, MAP or STRUCT), or the name of a simple type.
-
-        >>> OpaqueType("MAP<STRING,INT>").constructor, OpaqueType("BINARY").constructor
-        ('MAP', 'BINARY')
-        """
-        return self.name.partition("<")[0].strip().upper()
-
-    @property
-    def element(self) -> str | None:
-        """The name of an array's element type; None for other types.
-
-        >>> OpaqueType("ARRAY<INT>").element, OpaqueType("BINARY").element
-        ('INT', None)
-        """
-        return self.inner[0].strip() if self.constructor == "ARRAY" else None
-
-    @property
-    def inner(self) -> list[str]:
-        """What a type constructor is given: types, or fields with their types.
-
-        >>> OpaqueType("STRUCT<a:INT,b:MAP<STRING,INT>>").inner
-        ['a:INT', 'b:MAP<STRING,INT>']
-        """
-        return split_outside(self.name.partition("<")[2].rpartition(">")[0], ",")
 
     def read(self, text: str) -> Value:
         raise ValueError(f"{self.name} admits only the patterns * and null")
@@ -364,3 +311,82 @@ class OpaqueType(DiscreteType):
 
     def value(self, ordinal: int) -> Value:
         raise ValueError(f"{self.name} admits only the patterns * and null")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(OpaqueType):
+    """A type that is known by its name alone, such as BINARY, VOID or CHAR(5)."""
+
+    name: str = field()
+
+    @property
+    def kind(self) -> str:
+        return re.split("[(<]", self.name, maxsplit=1)[0].strip().upper()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(OpaqueType):
+    """The arrays of elements of a type.
+
+    >>> ArrayType(StringType()).name, ArrayType(StringType()).kind
+    ('ARRAY<STRING>', 'ARRAY')
+    """
+
+    element: SqlType = field()
+    has_nulls: bool = True
+    name: str = field(init=False, repr=False, compare=False)
+    kind: ClassVar[str] = "ARRAY"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"ARRAY<{self.element.name}>")
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(OpaqueType):
+    """The maps from keys of a type to values of a type.
+
+    >>> MapType(StringType(), NamedType("BINARY")).name
+    'MAP<STRING,BINARY>'
+    """
+
+    key: SqlType
+    to: SqlType
+    name: str = field(init=False, repr=False, compare=False)
+    kind: ClassVar[str] = "MAP"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"MAP<{self.key.name},{self.to.name}>")
+
+
+class Field(NamedTuple):
+    """A field of a structure; `remark` is what follows its type in its declaration, such as NOT NULL, as written."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    remark: str = ""
+
+    def written(self) -> str:
+        """The field as a name of a type has it.
+
+        >>> Field("a", StringType()).written(), Field("b`c", StringType(), nullable=False, remark="not null").written()
+        ('a:STRING', '`b``c`:STRING not null')
+        """
+        name = self.name if re.fullmatch(r"\w+", self.name) else f"`{self.name.replace('`', '``')}`"
+        return f"{name}:{self.type.name}{' ' * bool(self.remark)}{self.remark}"
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(OpaqueType):
+    """The structures with these fields.
+
+    >>> StructType((Field("a", StringType(), nullable=False), Field("b c", ArrayType(StringType())))).name
+    'STRUCT<a:STRING,`b c`:ARRAY<STRING>>'
+    """
+
+    fields: tuple[Field, ...] = field()
+    name: str = field(init=False, repr=False, compare=False)
+    kind: ClassVar[str] = "STRUCT"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"STRUCT<{','.join(each.written() for each in self.fields)}>")

@@ -29,6 +29,7 @@ class DateType(DiscreteType):
     (datetime.date(2003, 5, 15), Fraction(3, 2))
     """
 
+    name: ClassVar[str] = "DATE"
     counted = True
     low: ClassVar[date] = date.min
     high: ClassVar[date] = date.max
@@ -78,6 +79,10 @@ class TimestampType(DiscreteType):
     """
 
     zoned: bool
+
+    @property
+    def name(self) -> str:
+        return "TIMESTAMP" if self.zoned else "TIMESTAMP_NTZ"
 
     @property
     def low(self) -> datetime:

@@ -21,7 +21,7 @@ from xmlstream.operators.expressions.dialect import attributes_in, call_name, ex
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.operations.part import divided, interval
 from xmlstream.operators.expressions.operations.spark_type import NotProven
-from xmlstream.operators.expressions.type_rules import kind, numeric_literal
+from xmlstream.operators.expressions.type_rules import numeric_literal
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
 from xmlstream.punct_ns.schema import Attribute
@@ -56,7 +56,7 @@ class Aggregate:
 class Partial:
     """An aggregate as columns that merge: `first` computes them from tuples, `merge` merges them, `last` is the value.
 
-    Both map the names of the columns to aggregates in Spark SQL.
+    The first two map the names of the columns to aggregates in Spark SQL; the value may be a column alone.
     """
 
     first: Mapping[str, str]
@@ -103,7 +103,7 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             return Partial(first, {column: f"CAST(sum({column}) AS {aggregate.attribute.domain.type})"}, column)
         case "values":
             return Partial(first, {column: f"{parts.function}({column})"}, column)
-        case "means" if kind(aggregate.attribute.domain.sql) == "double":
+        case "means" if aggregate.attribute.domain.sql.kind == "DOUBLE":
             argument = render(parts.arguments[0])
             firsts = {column: f"sum(CAST({argument} AS DOUBLE)){where}", beside: f"count({argument}){where}"}
             merges = {name: f"sum({name})" for name in firsts}

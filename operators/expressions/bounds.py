@@ -28,7 +28,7 @@ from xmlstream.operators.expressions.dialect import (
 )
 from xmlstream.operators.expressions.monotone import Monotone, monotone
 from xmlstream.operators.expressions.throwable import bound_type, unfailing
-from xmlstream.operators.expressions.type_rules import loses_nothing, numeric_literal, type_name
+from xmlstream.operators.expressions.type_rules import loses_nothing, numeric_literal
 from xmlstream.punct_ns.closed_intervals import Relation
 from xmlstream.punct_ns.domain import NAN
 from xmlstream.punct_ns.numeric_type import FloatType, IntegerType
@@ -173,7 +173,7 @@ def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other:
     if not loses_nothing(compared, of):
         if not loses_nothing(of, compared):
             return
-        own, of = cast_to(own, type_name(compared)), compared
+        own, of = cast_to(own, compared.name), compared
     itself = position_of(other.unnest(), theirs.schema) is not None
     if not itself and isinstance(at.domain.sql, FloatType) and at.domain.contains(NAN):
         return
@@ -183,13 +183,13 @@ def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other:
     value = unfailing(own, mine.schema)
     if value is None:
         return
-    image = None if itself and compared == of else render(cast_to(other, type_name(of)) if compared != of else other)
+    image = None if itself and compared == of else render(cast_to(other, of.name) if compared != of else other)
     yield Bound(
         at.name,
         relation,
         value,
         tuple(mine.schema.attribute(name).name for name in attributes_in(own)),
-        type_name(of),
+        of.name,
         None if position is None else mine.schema[position].name,
         image,
         None if image is None else how,

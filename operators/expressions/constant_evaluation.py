@@ -22,7 +22,6 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.monotone import Monotone, ends_before_10000
 from xmlstream.operators.expressions.operations.python_functions import ArrowCall, known_by
-from xmlstream.operators.expressions.type_rules import kind
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.image import Function
 from xmlstream.punct_ns.pattern import EMPTY, Range, meet
@@ -99,7 +98,7 @@ def evaluated(
             known.clear()
         fresh = [value for value in values if value not in known]
         if local or clock:
-            fresh = _calm(fresh, zone, engine, clock, kind(x.domain.sql) != "timestamp")
+            fresh = _calm(fresh, zone, engine, clock, x.domain.sql.kind != "TIMESTAMP")
         if fresh:
             known.update(dict.fromkeys(fresh))
             here = _called_here(expression, x, y, fresh)

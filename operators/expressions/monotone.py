@@ -28,19 +28,11 @@ from xmlstream.operators.expressions.dialect import call_name, parsed, position_
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, known_by
-from xmlstream.operators.expressions.type_rules import (
-    FLOATING,
-    MOMENTS,
-    NUMERIC,
-    TEMPORAL,
-    TypeKind,
-    cast,
-    kind,
-    numeric_literal,
-    value_type,
-)
+from xmlstream.operators.expressions.type_rules import NumericLiteral, cast, numeric_literal, value_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, MOMENTS, NUMBERS, TEMPORAL, SqlType
+from xmlstream.punct_ns.type_names import TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +80,7 @@ class Rising:
     """A part of an expression that is monotone: its dependence, and the kind of its values."""
 
     how: Monotone
-    kind: TypeKind
+    kind: str
     strays: Strays = "never"
 
     @property
@@ -109,11 +101,11 @@ def ends_before_10000(domain: Domain) -> bool:
 _PARTS: Sequence[tuple[str, ...]] = (("year",), ("month",), ("day", "dayofmonth"), ("hour",), ("minute",), ("second",))
 """Functions that return a part of a moment, the greatest part first."""
 
-_MADE: Mapping[str, tuple[TypeKind, int]] = {
-    "make_date": ("date", 3),
-    "make_timestamp": ("timestamp", 6),
-    "make_timestamp_ltz": ("timestamp", 6),
-    "make_timestamp_ntz": ("timestamp_ntz", 6),
+_MADE: Mapping[str, tuple[str, int]] = {
+    "make_date": ("DATE", 3),
+    "make_timestamp": ("TIMESTAMP", 6),
+    "make_timestamp_ltz": ("TIMESTAMP", 6),
+    "make_timestamp_ntz": ("TIMESTAMP_NTZ", 6),
 }
 """Functions that make moments, the kind of moment, and the number of parts."""
 
@@ -134,48 +126,53 @@ def of_one(name: str, found: Rising, text: str, schema: Schema) -> Rising | None
         case "written" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
             return _written(found, text, schema)
         case "cut" if result == found.kind:
-            return replace(found, how=replace(found.coarser, local=found.how.local or found.kind == "timestamp"))
-        case "cut" if result == "timestamp":
+            return replace(found, how=replace(found.coarser, local=found.how.local or found.kind == "TIMESTAMP"))
+        case "cut" if result == "TIMESTAMP":
             # Spark makes a moment first: a time that the clocks skip is a later one, in the same hour as their next.
             how = replace(found.coarser, local=True, clock=found.how.clock or text.upper()[:3] in _BELOW_AN_HOUR)
             return Rising(how, result, found.strays)
         case "day" if found.kind in TEMPORAL and not text:
-            return day(found) if found.kind != "date" else found
+            return day(found) if found.kind != "DATE" else found
         case "exactly" | "coarsely" if result is not None:
             how = found.how if rises == "exactly" else found.coarser
-            return Rising(how, result, "far" if found.kind == "integer" else found.strays)
+            return Rising(how, result, "far" if found.kind == "INT" else found.strays)
         case "part" if name == "year" and found.kind in TEMPORAL:
-            return Rising(day(found).how, "integer")
+            return Rising(day(found).how, "INT")
         case "part":
             return _part(name, found, schema)
     return None
 
 
+def _kind_of(type_: SqlType) -> str:
+    """The kind of a type; the integers are one kind, INT."""
+    return "INT" if type_.kind in INTEGERS else type_.kind
+
+
 @lru_cache
-def _result(name: str, of: TypeKind, text: str) -> TypeKind | None:
+def _result(name: str, of: str, text: str) -> str | None:
     """The kind of the values of a function of one argument, and perhaps a text; None if it does not take them."""
     arguments: list[exp.Expr] = [exp.column("x"), *([exp.Literal.string(text)] if text else [])]
     call = exp.Anonymous(this=name, expressions=arguments[::-1] if name == "date_trunc" else arguments)
     return _kind(call, of)
 
 
-def _kind(tree: exp.Expr, *of: TypeKind) -> TypeKind | None:
+def _kind(tree: exp.Expr, *of: str) -> str | None:
     """The kind of an expression of columns `x` and `y` of these kinds; None if it does not take them."""
-    types = {"integer": "INT", "decimal": "DECIMAL(9,2)"}
-    columns = {name: types.get(each, each.upper()) for name, each in zip("xy", of, strict=False) if each != "other"}
+    types = {**dict.fromkeys(TYPES, ""), "DECIMAL": "(9,2)"}
+    columns = {name: each + types[each] for name, each in zip("xy", of, strict=False) if each in types}
     found = value_type(tree, Schema.of(**columns)) if len(columns) == len(of) else None
-    return None if found is None else kind(found)
+    return None if found is None else _kind_of(found)
 
 
 def day(found: Rising) -> Rising:
     """The day of a moment."""
-    local = found.how.local or found.kind == "timestamp"
-    return Rising(replace(found.coarser, local=local), "date", found.strays)
+    local = found.how.local or found.kind == "TIMESTAMP"
+    return Rising(replace(found.coarser, local=local), "DATE", found.strays)
 
 
 def moved_by_days(found: Rising, days: int) -> Rising | None:
     """A day, or a moment without a time zone, moved by days: no change of a clock affects them."""
-    if found.kind not in ("date", "timestamp_ntz"):
+    if found.kind not in ("DATE", "TIMESTAMP_NTZ"):
         return None
     strays: Strays = "barely" if found.strays == "never" and abs(days) <= _NEAR else "far"
     return replace(found, strays=strays)
@@ -194,15 +191,15 @@ def made(name: str, parts: Sequence[exp.Expr], schema: Schema) -> Rising | None:
     if sum(constant) == count - 1:
         varying = constant.index(False)
         found = rising(parts[varying], schema)
-        is_clock = of == "timestamp" and varying > 2
-        if found is None or found.kind not in ("integer", "decimal") or is_clock or found.how.falling:
+        is_clock = of == "TIMESTAMP" and varying > 2
+        if found is None or found.kind not in ("INT", "DECIMAL") or is_clock or found.how.falling:
             return None
         return Rising(replace(found.how, injective=False, narrow=False), of, "far")
     own = [part for part, is_constant in zip(parts, constant, strict=True) if not is_constant]
     return _cut_short(of, own, constant, schema)
 
 
-def _cut_short(of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema) -> Rising | None:
+def _cut_short(of: str, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema) -> Rising | None:
     """The moment made from the parts of one moment, from its year on."""
     calls = [call for part in own if (call := _call_in(part)) is not None]
     if any(constant[: len(own)]) or len(calls) < len(own):
@@ -219,10 +216,10 @@ def _cut_short(of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], 
     column = exp.column("part", quoted=True)
     smallest = own[-1].unnest().transform(lambda node: column if node == last else node)
     alone = rising(smallest, Schema.of(part="INT"))
-    if alone is None or alone.how.falling or alone.kind not in ("integer", "decimal"):
+    if alone is None or alone.how.falling or alone.kind not in ("INT", "DECIMAL"):
         return None
-    zoned = found.kind == "timestamp"
-    if of == "timestamp" and not zoned and len(own) > 3:
+    zoned = found.kind == "TIMESTAMP"
+    if of == "TIMESTAMP" and not zoned and len(own) > 3:
         return None  # an hour that the zone skips becomes a later one
     how = replace(found.coarser, narrow=False, local=found.how.local or zoned)
     return Rising(replace(how, clock=how.clock or (zoned and len(own) > 3)), of, found.strays)
@@ -240,22 +237,22 @@ def _part(name: str, found: Rising, schema: Schema) -> Rising | None:
     count = next((i for i, names in enumerate(_PARTS) if name in names), 0)
     domain = schema.attribute(found.how.of).domain
     is_bare = found.how.injective and found.strays == "never" and not found.how.falling
-    if not count or not is_bare or found.kind not in ("date", "timestamp_ntz") or kind(domain.sql) != found.kind:
+    if not count or not is_bare or found.kind not in ("DATE", "TIMESTAMP_NTZ") or _kind_of(domain.sql) != found.kind:
         return None
     low, high = domain.low, domain.high
     if not isinstance(low, date) or not isinstance(high, date) or low.timetuple()[:count] != high.timetuple()[:count]:
         return None
-    return Rising(replace(found.coarser, narrow=False), "integer")
+    return Rising(replace(found.coarser, narrow=False), "INT")
 
 
 def _written(found: Rising, form: str, schema: Schema) -> Rising | None:
     """A moment as text that begins with the year and continues with ever smaller parts."""
     if found.strays == "far":
         return None  # years before the first are written like years after it
-    zoned = found.kind == "timestamp"
+    zoned = found.kind == "TIMESTAMP"
     digits = found.strays == "barely" and not ends_before_10000(schema.attribute(found.how.of).domain)
     how = replace(found.coarser, local=found.how.local or zoned, digits=digits)
-    return Rising(replace(how, clock=found.how.clock or (zoned and "HH" in form)), "string")
+    return Rising(replace(how, clock=found.how.clock or (zoned and "HH" in form)), "STRING")
 
 
 def monotone(expression: str, schema: Schema) -> Monotone | None:
@@ -291,11 +288,11 @@ def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
     at = position_of(tree, schema)
     if at is not None:
         of, domain = schema[at].name, schema[at].domain
-        return Rising(Monotone(of, injective=True, narrow=True, counted=domain.counted), kind(domain.sql))
+        return Rising(Monotone(of, injective=True, narrow=True, counted=domain.counted), _kind_of(domain.sql))
     match tree:
         case exp.Neg(this=inner):
             found = rising(inner, schema)
-            if found is None or found.kind not in NUMERIC:
+            if found is None or found.kind not in NUMBERS:
                 return None
             return replace(found, how=replace(found.how, falling=not found.how.falling))
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
@@ -319,21 +316,24 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
         varying, constant, turned = tree.expression, numeric_literal(tree.this), True
     # Once: in a chain, what is computed twice at each level takes twice as long with each.
     found = None if constant is None else rising(varying, schema)
-    if is_sum and found is not None and constant is not None and found.kind == "date" and not turned:
-        return moved_by_days(found, int(constant.value)) if kind(constant.type) == "integer" else None
-    if found is None or constant is None or found.kind not in NUMERIC or not math.isfinite(constant.value):
+    if is_sum and found is not None and constant is not None and found.kind == "DATE" and not turned:
+        return moved_by_days(found, int(constant.value)) if constant.type.kind in INTEGERS else None
+    if found is None or constant is None or found.kind not in NUMBERS or not math.isfinite(constant.value):
         return None
-    falls = turned and isinstance(tree, exp.Sub)
-    if not is_sum:
-        if constant.value == 0:
-            return None
-        falls = constant.value < 0
+    if not is_sum and constant.value == 0:
+        return None
+    falls = turned and isinstance(tree, exp.Sub) if is_sum else constant.value < 0
+    return _of_number(tree, found, constant, falls=falls)
+
+
+def _of_number(tree: exp.Binary, found: Rising, constant: NumericLiteral, *, falls: bool) -> Rising | None:
+    """A number that rises, plus, minus, times or by a constant; `falls` if the constant turns it."""
     of_columns = type(tree)(this=exp.column("x"), expression=exp.column("y"))
-    result = "integer" if isinstance(tree, exp.IntDiv) else _kind(of_columns, found.kind, kind(constant.type))
+    result = "INT" if isinstance(tree, exp.IntDiv) else _kind(of_columns, found.kind, _kind_of(constant.type))
     if result is None:
         return None
-    exact = result == "integer" and not isinstance(tree, exp.IntDiv)
-    narrow = found.how.narrow and found.kind == result == "integer"
+    exact = result == "INT" and not isinstance(tree, exp.IntDiv)
+    narrow = found.how.narrow and found.kind == result == "INT"
     how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, narrow=narrow)
     return Rising(how, result)
 
@@ -352,7 +352,7 @@ def _without_remainder(tree: exp.Sub, schema: Schema) -> Rising | None:
         part = part.this.unnest()
     if by is None or render(part) != render(whole) or (found := rising(whole, schema)) is None:
         return None
-    if found.kind != "integer" or kind(by.type) != "integer" or by.value <= 0:
+    if found.kind != "INT" or by.type.kind not in INTEGERS or by.value <= 0:
         return None
     return replace(found, how=replace(found.how, injective=False))
 
@@ -378,8 +378,8 @@ def _moved(tree: exp.Binary, schema: Schema) -> Rising | None:
 def _days_later(tree: exp.Expr, number: exp.Expr, schema: Schema) -> Rising | None:
     """A day moved by a constant number of days."""
     constant = numeric_literal(number)
-    found = rising(tree, schema) if constant is not None and kind(constant.type) == "integer" else None
-    return moved_by_days(found, int(constant.value)) if found and constant and found.kind == "date" else None
+    found = rising(tree, schema) if constant is not None and constant.type.kind in INTEGERS else None
+    return moved_by_days(found, int(constant.value)) if found and constant and found.kind == "DATE" else None
 
 
 def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
@@ -387,23 +387,23 @@ def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
     found = rising(given[0], schema) if given else None
     if given is None or found is None:
         return None
-    target = kind(given[1].sql)
-    if found.kind == target and target not in ("integer", "decimal", "other"):
+    target = _kind_of(given[1].sql)
+    if found.kind == target and target not in ("INT", "DECIMAL") and not given[1].opaque:
         return found
-    if found.kind in NUMERIC and target in NUMERIC:
-        if found.kind in FLOATING and target == "decimal":
+    if found.kind in NUMBERS and target in NUMBERS:
+        if found.kind in FLOATING and target == "DECIMAL":
             return None  # null for NaN
-        exact = found.kind == target == "integer"
-        narrow = found.how.narrow and found.kind == "integer"
+        exact = found.kind == target == "INT"
+        narrow = found.how.narrow and found.kind == "INT"
         return Rising(replace(found.how, injective=found.how.injective and exact, narrow=narrow), target)
-    if target == "date" and found.kind in MOMENTS:
+    if target == "DATE" and found.kind in MOMENTS:
         return day(found)
-    if found.kind == "date" and target in MOMENTS:
+    if found.kind == "DATE" and target in MOMENTS:
         # If a day has no midnight, or is skipped, the next moment stands for it.
         return Rising(replace(found.how, injective=False), target, found.strays)
-    if found.kind == "timestamp" and target == "integer":
+    if found.kind == "TIMESTAMP" and target == "INT":
         return Rising(found.coarser, target, found.strays)
-    return Rising(found.how, target, "far") if found.kind == "integer" and target == "timestamp" else None
+    return Rising(found.how, target, "far") if found.kind == "INT" and target == "TIMESTAMP" else None
 
 
 def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Rising | None:
@@ -413,7 +413,7 @@ def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Risi
         return _declared(function, arguments, schema)
     if name == "add_months" and len(arguments) == 2:
         found = rising(arguments[0], schema) if numeric_literal(arguments[1]) is not None else None
-        return Rising(found.coarser, "date", "far") if found is not None and found.kind == "date" else None
+        return Rising(found.coarser, "DATE", "far") if found is not None and found.kind == "DATE" else None
     if name not in FUNCTIONS or FUNCTIONS[name].rises is None:
         return None
     text: str | None = ""
@@ -442,7 +442,7 @@ def _declared(function: PythonFunction, arguments: list[exp.Expr], schema: Schem
     injective = found.how.injective and words[-1] == "injective"
     falling = found.how.falling != (words[0] == "falling")
     how = replace(found.how, falling=falling, injective=injective, narrow=False, declared=True)
-    return Rising(how, kind(Domain(function.type.name).sql), "far")
+    return Rising(how, _kind_of(function.type), "far")
 
 
 def _text_of(tree: exp.Expr) -> str | None:
@@ -457,9 +457,9 @@ def _bounded(arguments: list[exp.Expr], schema: Schema) -> Rising | None:
             continue
         bare = other.unnest()
         constant = numeric_literal(bare)
-        alike = constant is not None and kind(constant.type) == found.kind and found.kind in ("integer", "double")
+        alike = constant is not None and _kind_of(constant.type) == found.kind and found.kind in ("INT", "DOUBLE")
         given = cast(bare)
         is_text = given is not None and isinstance(given[0], exp.Literal) and given[0].is_string
-        if alike or (is_text and given is not None and kind(given[1].sql) == found.kind and found.kind in TEMPORAL):
+        if alike or (is_text and given is not None and _kind_of(given[1].sql) == found.kind and found.kind in TEMPORAL):
             return replace(found, how=replace(found.how, injective=False, narrow=False))
     return None

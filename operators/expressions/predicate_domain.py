@@ -20,12 +20,10 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import attributes_in, parsed, position_of
 from xmlstream.operators.expressions.type_rules import (
     DOUBLE,
-    FLOATING,
     NumericLiteral,
     cast,
     compared_digits,
     fit_one_decimal,
-    kind,
     loses_nothing,
     numeric_literal,
 )
@@ -34,7 +32,7 @@ from xmlstream.punct_ns.pattern import NULL, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import BooleanType, StringType
+from xmlstream.punct_ns.sql_type import FLOATING, BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType
 from xmlstream.punct_ns.value_set import ValueSet
 
@@ -210,7 +208,7 @@ def _in(tree: exp.In, domain: Domain) -> Truth | None:
 def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
     """Whether the constants of a list compare unchanged, although Spark casts all to one type."""
     numbers = [of for of in map(numeric_literal, given) if of is not None]
-    if kind(domain.sql) in FLOATING or not numbers:
+    if domain.sql.kind in FLOATING or not numbers:
         return True
     if any(of.is_double for of in numbers):
         return all(of.is_double for of in numbers)
@@ -238,14 +236,14 @@ def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
             return None
         text = str(found[0].this)
         # A moment written without a time zone is in the session's.
-        return None if kind(domain.sql) == "timestamp" and not _ZONE.fullmatch(text) else domain.read(text)
+        return None if domain.sql.kind == "TIMESTAMP" and not _ZONE.fullmatch(text) else domain.read(text)
     except ValueError:
         return None
 
 
 def _comparable(of: NumericLiteral, domain: Domain) -> Value | Decimal | None:
     """The number if Spark compares it unchanged; None if it, or the value compared with it, would be rounded."""
-    if kind(domain.sql) in FLOATING:
+    if domain.sql.kind in FLOATING:
         value = float(of.value)
         return value if math.isnan(value) or domain.normal(value) == value else None
     digits = compared_digits(domain.sql)

@@ -24,19 +24,15 @@ from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.type_rules import (
     BIGINT,
-    FLOATING,
     INT,
-    TEMPORAL,
     cast,
-    kind,
     loses_nothing,
     numeric_literal,
-    type_name,
     value_type,
 )
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import SqlType
+from xmlstream.punct_ns.sql_type import FLOATING, TEMPORAL, SqlType
 
 
 def throwable(tree: exp.Expr, schema: Schema) -> bool:
@@ -73,7 +69,7 @@ def bound_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """The type of an expression that bounds another; None for arithmetic of DECIMAL and FLOAT, which may round."""
     operands = [tree.unnest().this, tree.unnest().expression] if isinstance(tree.unnest(), exp.Binary) else []
     types = [type_ for side in operands if (type_ := value_type(side, schema)) is not None]
-    return None if any(kind(type_) in ("decimal", "float") for type_ in types) else value_type(tree, schema)
+    return None if any(type_.kind in ("DECIMAL", "FLOAT") for type_ in types) else value_type(tree, schema)
 
 
 _TRIED: dict[type[exp.Binary], str] = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply"}
@@ -116,7 +112,7 @@ def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
 def _is_sure(call: exp.Anonymous, schema: Schema) -> bool:
     """Whether a function of a moment, a day or a number never fails itself, and is null where an argument is."""
     function, types = FUNCTIONS.get(call_name(call)), [value_type(each, schema) for each in call.expressions]
-    columns = {f"x{i}": type_name(t) for i, t in enumerate(types) if t is not None and kind(t) != "other"}
+    columns = {f"x{i}": t.name for i, t in enumerate(types) if t is not None and not t.opaque}
     if function is None or function.rises in (None, "bounded") or len(columns) < len(types):
         return False
     given = [a.copy() if isinstance(a, exp.Literal) else exp.column(f"x{i}") for i, a in enumerate(call.expressions)]
@@ -126,7 +122,7 @@ def _is_sure(call: exp.Anonymous, schema: Schema) -> bool:
 def _is_text(tree: exp.Expr, schema: Schema) -> bool:
     """Whether it is a computed text."""
     type_ = None if isinstance(tree.unnest(), exp.Literal | exp.Interval) else value_type(tree, schema)
-    return type_ is not None and kind(type_) == "string"
+    return type_ is not None and type_.kind == "STRING"
 
 
 def _tried_arithmetic(tree: exp.Binary, type_: SqlType, schema: Schema) -> exp.Expr | None:
@@ -137,7 +133,7 @@ def _tried_arithmetic(tree: exp.Binary, type_: SqlType, schema: Schema) -> exp.E
         by = numeric_literal(right)
         sure = by is not None and by.value > 0
     else:
-        sure = kind(type_) in FLOATING
+        sure = type_.kind in FLOATING
     if sure:
         left, right = (side if _is_whole(side) else exp.paren(side, copy=False) for side in (left, right))
         return type(tree)(this=left, expression=right)
@@ -159,6 +155,6 @@ def _tried_cast(tree: exp.Cast, schema: Schema) -> exp.Expr | None:
     if found is None or of is None or inner is None:
         return None
     target = found[1].sql
-    sure = loses_nothing(of, target) or {kind(of), kind(target)} <= TEMPORAL
+    sure = loses_nothing(of, target) or {of.kind, target.kind} <= set(TEMPORAL)
     to = tree.to.copy()
     return exp.Cast(this=inner, to=to) if sure else exp.TryCast(this=inner, to=to, safe=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
@@ -23,22 +22,11 @@ from xmlstream.operators.expressions.dialect import position_of, type_text
 from xmlstream.operators.expressions.operations.casts import as_decimal
 from xmlstream.operators.expressions.operations.forms import known
 from xmlstream.operators.expressions.operations.part import number
-from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
-from xmlstream.punct_ns.domain import TYPES, Domain, sql_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven
+from xmlstream.punct_ns.domain import Domain, sql_type
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import BooleanType, SqlType, StringType
-from xmlstream.punct_ns.temporal_type import DateType, TimestampType
-
-TypeKind: TypeAlias = Literal[
-    "integer", "decimal", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "boolean", "other"
-]
-"""The kinds of types that operators and functions distinguish; all integers are one kind, as are all decimals."""
-
-FLOATING: frozenset[TypeKind] = frozenset(("float", "double"))
-NUMERIC: frozenset[TypeKind] = FLOATING | {"integer", "decimal"}
-MOMENTS: frozenset[TypeKind] = frozenset(("timestamp", "timestamp_ntz"))
-TEMPORAL: frozenset[TypeKind] = MOMENTS | {"date"}
+from xmlstream.punct_ns.sql_type import INTEGERS, SqlType
 
 BOOLEAN, STRING, DOUBLE, INT, BIGINT = map(sql_type, ("BOOLEAN", "STRING", "DOUBLE", "INT", "BIGINT"))
 DATE, TIMESTAMP = map(sql_type, ("DATE", "TIMESTAMP"))
@@ -47,41 +35,6 @@ VOID = sql_type("VOID")
 
 WIDEST = 38
 """The most digits of a DECIMAL; beyond them Spark rounds before it compares, or fails."""
-
-
-def kind(type_: SqlType) -> TypeKind:
-    """The kind of a type.
-
-    >>> from xmlstream.punct_ns.domain import sql_type
-    >>> [kind(sql_type(name)) for name in ("TINYINT", "DECIMAL(5,2)", "FLOAT", "TIMESTAMP", "ARRAY<INT>")]
-    ['integer', 'decimal', 'float', 'timestamp', 'other']
-    """
-    match type_:
-        case FloatType(bits=bits):
-            return "double" if bits == 64 else "float"
-        case TimestampType(zoned=zoned):
-            return "timestamp" if zoned else "timestamp_ntz"
-    return _KINDS.get(type(type_), "other")
-
-
-_KINDS: dict[type[SqlType], TypeKind] = {
-    IntegerType: "integer",
-    DecimalType: "decimal",
-    DateType: "date",
-    StringType: "string",
-    BooleanType: "boolean",
-}
-
-
-def type_name(type_: SqlType) -> str:
-    """The name in Spark SQL of a type with an order.
-
-    >>> type_name(sql_type("DECIMAL(5,2)")), type_name(sql_type("TIMESTAMP"))
-    ('DECIMAL(5,2)', 'TIMESTAMP')
-    """
-    if isinstance(type_, DecimalType):
-        return f"DECIMAL({type_.precision},{type_.scale})"
-    return next(name for name, known in TYPES.items() if known == type_)
 
 
 def compared_digits(type_: SqlType) -> tuple[int, int] | None:
@@ -93,7 +46,7 @@ def compared_digits(type_: SqlType) -> tuple[int, int] | None:
     """
     match type_:
         case IntegerType():
-            return as_decimal(read_type(type_name(type_))).digits
+            return as_decimal(type_).digits
         case DecimalType(precision, scale):
             return precision - scale, scale
     return None
@@ -137,7 +90,7 @@ def lossless_common_type(one: SqlType, other: SqlType) -> SqlType | None:
 
     >>> from xmlstream.punct_ns.domain import sql_type
     >>> bigint, decimal = sql_type("BIGINT"), sql_type("DECIMAL(10,2)")
-    >>> type_name(lossless_common_type(bigint, decimal)), lossless_common_type(bigint, DOUBLE)
+    >>> lossless_common_type(bigint, decimal).name, lossless_common_type(bigint, DOUBLE)
     ('DECIMAL(22,2)', None)
     """
     for type_, wider in ((one, other), (other, one)):
@@ -164,7 +117,7 @@ def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
             return bits < more
         case IntegerType(bits=bits), FloatType(significand=exact):
             return bits <= exact
-        case IntegerType(digits=digits), DecimalType(precision, scale):
+        case IntegerType(digits=(digits, _)), DecimalType(precision, scale):
             return digits <= precision - scale
         case DecimalType(digits, after_point), DecimalType(precision, scale):
             return digits - after_point <= precision - scale and after_point <= scale
@@ -209,7 +162,7 @@ def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
     if isinstance(tree, exp.Literal) and not tree.is_string:
         return _literal(str(tree.this))
     found = cast(tree)
-    if found is None or kind(found[1].sql) not in ("integer", "decimal", "double"):
+    if found is None or found[1].sql.kind not in (*INTEGERS, "DECIMAL", "DOUBLE"):
         return None
     inner, domain = found
     number = numeric_literal(inner)
@@ -234,7 +187,7 @@ def whole_number(tree: exp.Expr) -> int | None:
 def _literal(text: str) -> NumericLiteral | None:
     """The number of a literal's text; None if it has more digits than a DECIMAL."""
     try:
-        type_ = Domain(number(text).type.name).sql
+        type_ = number(text).type
     except (NotProven, ValueError):
         return None
     if isinstance(type_, FloatType):
@@ -258,14 +211,14 @@ def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     >>> from xmlstream.operators.expressions.dialect import expression
     >>> schema = Schema.of(hour="SMALLINT", at="TIMESTAMP")
     >>> texts = ("hour + 1", "at - INTERVAL 5 MINUTES", "CAST(hour AS BIGINT) * 2", "hour / 2")
-    >>> [type_name(found) for text in texts if (found := value_type(expression(text), schema))]
+    >>> [found.name for text in texts if (found := value_type(expression(text), schema))]
     ['INT', 'TIMESTAMP', 'BIGINT', 'DOUBLE']
     >>> value_type(expression("upper(hour)"), schema)
     """
     if (literal := numeric_literal(tree)) is not None:
         return literal.type
     if (found := known(tree, schema)) is not None:
-        return Domain(found.type.name).sql
+        return sql_type(found.type.name)  # without what a name does not say: where nulls are inside
     given = cast(tree.unnest())
     return None if given is None else given[1].sql
 

@@ -11,25 +11,18 @@ from typing import Any
 import pyarrow as pa
 
 from xmlstream.operators.expressions.operations.part import Part
-from xmlstream.operators.expressions.operations.spark_type import (
-    Field,
-    NotProven,
-    Type,
-    array_of,
-    name_in_duckdb,
-    read_type,
-    struct_of,
-)
+from xmlstream.operators.expressions.operations.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.frames.held import Field as StructField
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.slices import arrow_type, type_of_arrow
-from xmlstream.punct_ns.sql_type import split_outside
+from xmlstream.punct_ns.sql_type import ArrayType, Field, SqlType, StructType
+from xmlstream.punct_ns.type_names import split_outside
 
 
 class Named(tuple[tuple[str, Part], ...]):
     """Columns in their order, by name; each expression over them is looked up by them, however many they are.
 
-    >>> Named((("N", Part('t."N"', Type("INT"), True)),)).by_name.keys()
+    >>> Named((("N", Part('t."N"', read_type("INT"), True)),)).by_name.keys()
     dict_keys(['n'])
     """
 
@@ -52,7 +45,7 @@ _COLUMN = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s+(?P<ty
 _NOT_NULL = re.compile(r"(.+?)\s+NOT\s+NULL", re.IGNORECASE | re.DOTALL)
 
 
-def column(name: str, type_: Type, nullable: bool = True) -> tuple[str, Part]:
+def column(name: str, type_: SqlType, nullable: bool = True) -> tuple[str, Part]:
     """A column that is read by its name."""
     return name, Part(name_in_duckdb(name), type_, nullable)
 
@@ -65,7 +58,7 @@ def declared(columns: str) -> Named:
     [('a b', 'INT', False), ('c', 'ARRAY<STRING>', True)]
     """
     if columns.startswith("{"):
-        return Named(column(*field) for field in _fields(json.loads(columns)))
+        return Named(column(*field[:3]) for field in _fields(json.loads(columns)))
     return Named(_declared(text) for text in split_outside(columns, ","))
 
 
@@ -81,14 +74,14 @@ def _fields(struct: Mapping[str, Any]) -> list[Field]:
     return [Field(each["name"], _type(each["type"]), each["nullable"]) for each in struct["fields"]]
 
 
-def _type(written: Any) -> Type:
+def _type(written: Any) -> SqlType:
     if isinstance(written, str):
         return read_type(_READ.get(written, written))
     match written["type"]:
         case "struct":
-            return struct_of(_fields(written))
+            return StructType(tuple(_fields(written)))
         case "array":
-            return array_of(_type(written["elementType"]), has_nulls=written["containsNull"])
+            return ArrayType(_type(written["elementType"]), has_nulls=written["containsNull"])
     raise NotProven(f"the type {written['type']}")
 
 
@@ -125,7 +118,7 @@ def _field(of: Field) -> StructField:
     return {"name": of.name, "type": _json(of.type), "nullable": of.nullable, "metadata": {}}
 
 
-def _json(type_: Type) -> Any:
+def _json(type_: SqlType) -> Any:
     if type_.element is not None:
         return {"type": "array", "elementType": _json(type_.element), "containsNull": type_.has_nulls}
     if type_.fields:

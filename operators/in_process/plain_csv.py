@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from xmlstream.operators.expressions.operations.part import is_utc
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, NotProven
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.in_process.columns import Named, declared
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import arrow_type
+from xmlstream.punct_ns.sql_type import INTEGERS
 
 _DAY, _TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?"
 _WRITTEN: Mapping[str, str] = {

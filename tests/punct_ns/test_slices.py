@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as spark
 
 from xmlstream.punct_ns.slices import any_arrow_type
+from xmlstream.punct_ns.type_names import sql_type
 from xmlstream.sources.xml.spark.data_source import arrow_schema
 
 SIMPLE = [
@@ -29,7 +30,7 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 @given(st.recursive(st.sampled_from(SIMPLE), _around, max_leaves=5))
 def test_a_type_of_spark_has_the_type_of_arrow_that_pyspark_gives_it(drawn: Any) -> None:
     expected = arrow_schema(spark.StructType([spark.StructField("x", drawn)])).field(0).type
-    assert str(any_arrow_type(_written(drawn))) == str(expected)
+    assert str(any_arrow_type(sql_type(_written(drawn)))) == str(expected)
 
 
 def _written(type_: Any) -> str:

@@ -111,7 +111,7 @@ class _Inspection:
             for node in topological(self._root)
             if not isinstance(node.operator, Scan | Static | Results)
         }
-        senders = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
+        senders = [n for n in topological(self._root) if n.operator.declared_in is not None]
         self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
         sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}

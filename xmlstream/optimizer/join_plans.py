@@ -37,7 +37,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.expressions.equalities import widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import loses_nothing, lossless_cast, type_name
+from xmlstream.operators.expressions.type_rules import loses_nothing, lossless_cast
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.punctuation_graph import (
     Equality,
@@ -263,8 +263,8 @@ class _Walk:
         new = unique(name, self._input_of)
         self._input_of[new] = i
         domain = self.inputs[i].schema.attribute(name).domain
-        wide = lossless_cast(domain, type_name(type_)) or Domain(type_name(type_), domain.nullable)
-        text = render(cast_to(named(name), type_name(type_)))
+        wide = lossless_cast(domain, type_.name) or Domain(type_.name, domain.nullable)
+        text = render(cast_to(named(name), type_.name))
         self.inputs[i] = with_computed(self.inputs[i], new, wide, text)
         return i, new
 

@@ -47,7 +47,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.expressions.equalities import equated, plain_conjuncts, widened
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.expressions.type_rules import lossless_common_type, never_null, type_name, value_type
+from xmlstream.operators.expressions.type_rules import lossless_common_type, never_null, value_type
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
@@ -396,5 +396,5 @@ def _comparable(part: exp.Expr, schemas: Sequence[Schema]) -> list[tuple[int, ex
     wider = lossless_common_type(one, other)
     if i == j or wider is None:
         return []
-    name = type_name(wider)
+    name = wider.name
     return [(of, side if type_ == wider else cast_to(side, name), name) for of, side, type_ in found]

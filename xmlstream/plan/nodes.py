@@ -45,7 +45,7 @@ class Scan(LogicalProperties):
 
     name: str
     options: SourceOptions
-    said_in: ClassVar[str] = "added"
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
@@ -110,7 +110,7 @@ class Static(LogicalProperties):
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     frame: DataFrame | None = None
-    said_in: ClassVar[str] = "added"
+    declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
         """Path of the table, and its attributes."""

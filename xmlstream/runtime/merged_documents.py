@@ -14,10 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from xmlstream.operators.describe import Describe
-from xmlstream.operators.merge import Merge
-from xmlstream.operators.project import Project
-from xmlstream.operators.select import Select
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import InputError, UsageError
@@ -49,11 +45,11 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
                     hint="run it without --follow, or leave out documents 'merge'",
                 )
             each[node] = _scans(node.operator, name_of[node], records / name_of[node])
-        elif isinstance(node.operator, Merge):
+        elif node.operator.is_associative:
             each[node] = (_over(node, [one for those in inputs for one in those]),)
         elif len(inputs) == 1:
             # An operator that a rule has moved below the merge is applied to each document separately.
-            assert len(inputs[0]) == 1 or isinstance(node.operator, Select | Project | Describe)
+            assert len(inputs[0]) == 1 or node.operator.selection(*node.input_schemas) is not None
             each[node] = tuple(_over(node, [one]) for one in inputs[0])
         else:
             each[node] = (_over(node, [one for (one,) in inputs]),)

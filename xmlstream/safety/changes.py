@@ -14,7 +14,7 @@ from itertools import islice, product
 from typing import Protocol, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Groups, JoinsTwo
+from xmlstream.operators.behaviour import GroupsBy, JoinsTwo
 from xmlstream.operators.closing_conditions import most_values
 from xmlstream.operators.expressions.dialect import conjoined, expression, render
 from xmlstream.operators.expressions.output_columns import Column
@@ -56,7 +56,7 @@ def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
 
 
 def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str, ...]]]:
-    """Groups the origins of attributes by source; empty if an attribute has none."""
+    """GroupsBy the origins of attributes by source; empty if an attribute has none."""
     if not all(found):
         return []
     sources: dict[Node, dict[str, None]] = {}
@@ -174,7 +174,7 @@ class Windowed:
     def applied(self, root: Node) -> Node:
         """The plan with the groups of each window separate."""
         operator = self.node.operator
-        assert isinstance(operator, Groups)
+        assert isinstance(operator, GroupsBy)
         window = Window(self.of, HOUR, HOUR, name="__window")
         ends = tuple(f"{window.name}{end}" for end in (START, END))
         grouped = operator.by_more(*ends)
@@ -281,7 +281,7 @@ def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:
 def _windows(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Windowed]:
     """Windows over the timestamps in the input of a grouping."""
     for one in troubled:
-        if isinstance(one.node.operator, Groups) and _is_alone_above(root, one.node):
+        if isinstance(one.node.operator, GroupsBy) and _is_alone_above(root, one.node):
             for below, name in _with_moments(one.node.inputs[0]):
                 yield Windowed(one.node, below, name, _called(below, name))
 
@@ -311,7 +311,7 @@ def _with_moments(node: Node, side: str = "") -> Iterator[tuple[Node, str]]:
         if isinstance(attribute.domain.sql, TimestampType):
             yield node, attribute.name
     selection = node.operator.selection(*node.input_schemas)
-    if selection is None or node.operator.said_in:
+    if selection is None or node.operator.declared_in:
         return
     for below, name in _with_moments(node.inputs[0], side):
         if isinstance(node.operator, Project):

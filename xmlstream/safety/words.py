@@ -264,7 +264,7 @@ def caution(root: Node, *, keep_open: bool = False) -> str | None:
     # A source may declare that it promises nothing, by empty schemes.
     nodes = [(one.name, one.node, one.node.operator) for one in verdict.operators]
     scans = [(name, node, operator) for name, node, operator in nodes if isinstance(operator, Scan)]
-    promising = {below for _, node, op in nodes if node.inputs and op.said_in for below in topological(node)}
+    promising = {below for _, node, op in nodes if node.inputs and op.declared_in for below in topological(node)}
     silent = [name for name, node, scan in scans if node not in promising and not scan.options.has_promise]
     without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
     if not keep_open:

@@ -18,7 +18,7 @@ from xmlstream.operators.secret_window import Tick as TickName
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import split_name
-from xmlstream.punct_ns.sql_type import split_outside
+from xmlstream.punct_ns.type_names import split_outside
 from xmlstream.secret.model import Profile, Tick, Windows, aligned, before_first, profile, rounded
 from xmlstream.sql.clauses.row_windows import require_arrival_order
 

@@ -95,7 +95,7 @@ def values_alone(tuples: pa.Table) -> pa.Table:
 
 def no_rows(schema: Schema) -> pa.Table:
     """An empty table with the columns of the schema."""
-    return pa.schema([pa.field(a.name, any_arrow_type(a.domain.type)) for a in schema]).empty_table()
+    return pa.schema([pa.field(a.name, any_arrow_type(a.domain.sql)) for a in schema]).empty_table()
 
 
 _FIRST = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))

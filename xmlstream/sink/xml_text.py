@@ -30,7 +30,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.punct_ns.schema import Attribute, Schema, windows
+from xmlstream.punct_ns.schema import Attribute, Schema, schema_within, windows
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import XSI_NIL
 from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc, text_bytes
@@ -44,7 +44,6 @@ from xmlstream.sink.xml_values import (
     is_nested,
     leaf_of,
     value_text,
-    xml_fields,
 )
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
@@ -64,7 +63,7 @@ def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:
     whole: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if (inner := element_type(attribute)) is not None:
         return _joined(whole, Attribute(attribute.name, inner))
-    if (fields := xml_fields(attribute)) is not None:
+    if (fields := schema_within(attribute.domain.sql)) is not None:
         return _structures(whole, attribute.name, fields)
     text = value_text(whole, attribute, IN_CONTENT)
     return pc.binary_join_element_wise(f"<{attribute.name}>", text, f"</{attribute.name}>", "")
@@ -74,7 +73,7 @@ def nested_leaf(attribute: Attribute) -> str:
     """Path of the first leaf of a nested attribute; punctuations name the attribute by it."""
     if (inner := element_type(attribute)) is not None:
         return nested_leaf(Attribute(attribute.name, inner))
-    fields = xml_fields(attribute)
+    fields = schema_within(attribute.domain.sql)
     if fields is None:
         return attribute.name
     first = fields[0]

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
-from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.schema import Attribute, Schema, schema_within
 from xmlstream.punct_ns.slices import arrow_type
-from xmlstream.punct_ns.sql_type import OpaqueType, StringType
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import DateType, TemporalType, TimestampType
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sink.arrow_columns import ArrowColumn, pc, text_bytes, text_of
@@ -195,25 +195,13 @@ def element_type(attribute: Attribute) -> Domain | None:
     >>> element_type(Attribute("x", Domain("ARRAY<INT>")))
     Domain(type='INT', nullable=True, low=None, high=None, listed=None)
     """
-    name = attribute.domain.sql.element if isinstance(attribute.domain.sql, OpaqueType) else None
-    return None if name is None else Domain(name)
-
-
-def xml_fields(attribute: Attribute) -> Schema | None:
-    """The fields of a structure; None if the attribute is not a structure.
-
-    >>> xml_fields(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
-    ('a', 'b')
-    """
-    type_ = attribute.domain.sql
-    if not isinstance(type_, OpaqueType) or type_.constructor != "STRUCT":
-        return None
-    return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0])
+    element = attribute.domain.sql.element
+    return None if element is None else Domain(element.name)
 
 
 def is_nested(attribute: Attribute) -> bool:
     """Whether the attribute is an array or a structure."""
-    return element_type(attribute) is not None or xml_fields(attribute) is not None
+    return element_type(attribute) is not None or schema_within(attribute.domain.sql) is not None
 
 
 def _require_nested(attribute: Attribute, prefixes: Collection[str]) -> None:
@@ -226,7 +214,7 @@ def _require_nested(attribute: Attribute, prefixes: Collection[str]) -> None:
             f"{what} cannot be an XML attribute, which holds one text",
             hint=f"name it with AS, without the {ATTRIBUTE_PREFIX}",
         )
-    inner, fields = element_type(attribute), xml_fields(attribute)
+    inner, fields = element_type(attribute), schema_within(attribute.domain.sql)
     parts = [Attribute(attribute.name, inner)] if inner is not None else list(fields or ())
     for part in parts:
         leaf = leaf_of(part.name).removeprefix("@")
@@ -252,13 +240,12 @@ def require_text_types(schema: Schema) -> None:
         try:
             arrow_type(attribute.domain)
         except KeyError:
-            type_ = attribute.domain.sql
-            as_text = _TEXT_OF.get(type_.constructor if isinstance(type_, OpaqueType) else "", "CAST({} AS STRING)")
+            as_text = _TEXT_OF.get(attribute.domain.sql.kind, "CAST({} AS STRING)")
             raise QueryError(
                 f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
                 hint=f"write {as_text.format(attribute.name)} AS {attribute.name}",
             ) from None
 
 
-# By the constructor of a type, an expression that converts a column to text, with `{}` for the column.
+# By the kind of a type, an expression that converts a column to text, with `{}` for the column.
 _TEXT_OF = {**dict.fromkeys(("ARRAY", "MAP", "STRUCT", "VARIANT"), "to_json({})"), "BINARY": "base64({})"}

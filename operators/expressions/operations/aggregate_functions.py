@@ -25,19 +25,9 @@ from xmlstream.operators.expressions.operations.part import (
     refused,
     require_silent,
 )
-from xmlstream.operators.expressions.operations.spark_type import (
-    FLOATING,
-    INTEGERS,
-    NUMBERS,
-    TEMPORAL,
-    NotProven,
-    Type,
-    array_of,
-    has_floating,
-    in_duckdb,
-    read_type,
-    unlike,
-)
+from xmlstream.operators.expressions.operations.spark_type import NotProven, has_floating, in_duckdb, read_type, unlike
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, NUMBERS, TEMPORAL, ArrayType, SqlType
 
 BIGINT, BOOLEAN, DOUBLE, INT = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT"))
 
@@ -186,7 +176,7 @@ def _sum(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         return Part(f"CAST({total} AS BIGINT)", BIGINT, True, raises=True)
     if of.type.kind == "DECIMAL":
         precision, scale = of.type.digits
-        type_ = read_type(f"DECIMAL({min(precision + 10, 38)},{scale})")
+        type_ = DecimalType(min(precision + 10, 38), scale)
         total = rows.computed(f"sum({of.sql})")
         if precision + 10 > 38:
             # DuckDB adds integers of 128 bits, which have more than 38 digits.
@@ -215,7 +205,7 @@ def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
         precision, scale = parts[0].type.digits
         if precision > 23:  # whose sum has too many digits for DuckDB's integers
             raise _refuse(name, parts)
-        type_ = read_type(f"DECIMAL({precision + 4},{scale + 4})")
+        type_ = DecimalType(precision + 4, scale + 4)
         total = _sum("sum", parts, rows).sql
         return Part(rounded(total, 4, number, f"sign({total})", type_), type_, True, raises=True)
     if rows.over is None:
@@ -229,7 +219,7 @@ def _avg(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(f"CASE WHEN {large} > {_EXACT} THEN {beyond} ELSE ({total} / {number}) END", DOUBLE, True, raises=True)
 
 
-def order_key(sql: str, type_: Type, *, nullable: bool = True, floating: bool = False) -> str:
+def order_key(sql: str, type_: SqlType, *, nullable: bool = True, floating: bool = False) -> str:
     """A value in whose order DuckDB has the values as Spark: in a structure, null comes first.
 
     Args:
@@ -255,7 +245,7 @@ def order_key(sql: str, type_: Type, *, nullable: bool = True, floating: bool = 
     return f"CASE WHEN {sql} IS NOT NULL THEN {key} END" if nullable else key
 
 
-def _has_nulls(type_: Type) -> bool:
+def _has_nulls(type_: SqlType) -> bool:
     return any(field.nullable or _has_nulls(field.type) for field in type_.fields)
 
 
@@ -312,10 +302,10 @@ def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     if has_floating(of.type):
         raise NotProven(f"collect_set({of.type.name})")
     call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
-    empty = f"CAST([] AS {in_duckdb(array_of(of.type))})"
+    empty = f"CAST([] AS {in_duckdb(ArrayType(of.type))})"
     where = f"{of.sql} IS NOT NULL" + (f" AND {rows.where}" if rows.where else "")
     found = Rows(where=where, over=rows.over).computed(call)
-    return Part(f"coalesce({found}, {empty})", array_of(of.type, has_nulls=False), False, of.raises, rows=True)
+    return Part(f"coalesce({found}, {empty})", ArrayType(of.type, has_nulls=False), False, of.raises, rows=True)
 
 
 AGGREGATES: Mapping[str, Entry] = {

@@ -19,19 +19,10 @@ from xmlstream.operators.expressions.operations.casts import (
     same_type,
 )
 from xmlstream.operators.expressions.operations.part import VOID, Part, Scalar, combined, error, number, require
-from xmlstream.operators.expressions.operations.spark_type import (
-    FLOATING,
-    INTEGERS,
-    NUMBERS,
-    TEMPORAL,
-    NotDefined,
-    NotProven,
-    Type,
-    in_duckdb,
-    read_type,
-    unlike,
-)
+from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type, unlike
+from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, NUMBERS, TEMPORAL, SqlType
 
 BIGINT, DOUBLE = map(read_type, ("BIGINT", "DOUBLE"))
 
@@ -70,7 +61,7 @@ def arithmetic(operator: str, left: Part, right: Part, zone: str) -> Part:
     return combined(sql, type_, [left, right], raises=whole)
 
 
-def _unlike(operator: str, left: Type, right: Type) -> NotProven:
+def _unlike(operator: str, left: SqlType, right: SqlType) -> NotProven:
     """The error for operands that are not both numbers: Spark moves days, and subtracts moments."""
     what, kinds = f"{left.name} {operator} {right.name}", {left.kind, right.kind}
     moves = (operator == "+" and "DATE" in kinds) or (operator == "-" and left.kind == "DATE")
@@ -98,14 +89,14 @@ def _is_sure(right: Part) -> bool:
     return by > 0 or (by < 0 and right.type.name not in INTEGERS)
 
 
-def _division(operator: str, left: Part, right: Part, type_: Type) -> Part:
+def _division(operator: str, left: Part, right: Part, type_: SqlType) -> Part:
     sql = f"({left.sql} {'//' if operator == 'DIV' else operator} {_divisor(left, right, operator)})"
     if operator == "%" and type_.name in INTEGERS and not _is_sure(right):  # In DuckDB the least one by -1 overflows.
         sql = f"CAST(CASE WHEN {right.sql} = -1 THEN {left.sql} - {left.sql} ELSE {sql} END AS {in_duckdb(type_)})"
     return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 
-def _reversed(sql: str, type_: Type, left: Part, right: Part, *, raises: bool) -> Part:
+def _reversed(sql: str, type_: SqlType, left: Part, right: Part, *, raises: bool) -> Part:
     """A quotient: Spark computes the divisor first, and the dividend only if that is not null."""
     return combined(sql, type_, [right, left], seems=True, raises=raises)
 
@@ -156,7 +147,7 @@ def _of_decimals(operator: str, left: Part, right: Part) -> Part:
             raise NotProven(f"{left.type.name} {operator} {right.type.name}")
     if precision > WIDEST:
         raise NotProven(f"{left.type.name} {operator} {right.type.name}")
-    type_ = read_type(f"DECIMAL({precision},{scale})")
+    type_ = DecimalType(precision, scale)
     if operator == "*":
         # DuckDB multiplies in 64 bits what both have in them.
         wide = f"CAST({left.sql} AS DECIMAL(19,{s1}))" if max(p1, p2) < 19 <= p1 + p2 else left.sql
@@ -171,7 +162,7 @@ def _decimal_remainder(left: Part, right: Part, precision: int, scale: int) -> P
     wide = max(left.type.digits[0] - left.type.digits[1], right.type.digits[0] - right.type.digits[1]) + scale
     if wide > WIDEST or precision < 1:
         raise NotProven(f"{left.type.name} % {right.type.name}")
-    type_ = read_type(f"DECIMAL({precision},{scale})")
+    type_ = DecimalType(precision, scale)
     one, other = (f"CAST({part.sql} AS DECIMAL({wide},{scale}))" for part in (left, right))
     by = other if _is_sure(right) else _unless_zero(left, right, other, _REMAINDER)
     return _reversed(f"CAST(({one} % {by}) AS {type_.name})", type_, left, right, raises=not _is_sure(right))
@@ -189,14 +180,14 @@ def _decimal_quotient(left: Part, right: Part) -> Part:
     shift = scale + s2 - s1
     if p1 + shift > 37 or whole + scale > WIDEST or p2 > 36:
         raise NotProven(f"{left.type.name} / {right.type.name}")
-    type_ = read_type(f"DECIMAL({precision},{scale})")
+    type_ = DecimalType(precision, scale)
     # The units of the dividend, shifted so that the quotient of integers is in units of the result.
     other = _units(right.sql) if _is_sure(right) else _unless_zero(left, right, _units(right.sql))
     sql = rounded(left.sql, shift, other, f"(sign({left.sql}) * sign({right.sql}))", type_)
     return _reversed(sql, type_, left, right, raises=not _is_sure(right))
 
 
-def rounded(decimal: str, shift: int, divisor: str, sign: str, type_: Type) -> str:
+def rounded(decimal: str, shift: int, divisor: str, sign: str, type_: SqlType) -> str:
     """A decimal, shifted by so many digits, by an integer, rounded half up to the digits of the result's type."""
     one = f"({_units(decimal)} * {10**shift}::HUGEINT)"
     return _from_units(f"((2 * abs({one}) + abs({divisor})) // (2 * abs({divisor})) * {sign})", type_)
@@ -207,7 +198,7 @@ def _units(decimal: str) -> str:
     return f"CAST(replace(CAST({decimal} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
-def _from_units(units: str, type_: Type) -> str:
+def _from_units(units: str, type_: SqlType) -> str:
     """A decimal of so many units, by way of a text: no other way gives 38 digits exactly."""
     scale = type_.digits[1]
     if scale == 0:
@@ -241,7 +232,7 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     return combined(sql, type_, [one, by], seems=True)
 
 
-def require_order(tree: exp.Binary, type_: Type) -> None:
+def require_order(tree: exp.Binary, type_: SqlType) -> None:
     """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
 
     One operand and literals without a sign overflow in any order, or in none. Spark also puts together
@@ -258,7 +249,7 @@ def require_order(tree: exp.Binary, type_: Type) -> None:
         raise NotProven(f"{tree.key.upper()} of several constants")
 
 
-def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: Type) -> bool:
+def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: SqlType) -> bool:
     """Whether literals move a sum or a product in one direction, and are together a value of the type."""
     if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
         return False
@@ -314,7 +305,7 @@ def _round(name: str, parts: Sequence[Part], zone: str) -> Part:
     whole = precision - scale + 1 + after
     if whole > 38:
         raise NotProven(f"round({of.type.name})")
-    type_ = read_type(f"DECIMAL({whole},{after})")
+    type_ = DecimalType(whole, after)
     return of.computed(f"CAST({of.sql} AS {type_.name})", type_, seems=True)
 
 
@@ -325,7 +316,7 @@ def _floor_or_ceil(name: str, parts: Sequence[Part], zone: str) -> Part:
         precision, scale = of.type.digits
         if is_rounded(of.type):
             raise NotProven(f"{name}({of.type.name})")
-        type_ = read_type(f"DECIMAL({precision - scale + 1},0)") if scale else of.type
+        type_ = DecimalType(precision - scale + 1, 0) if scale else of.type
         return of.computed(f"CAST({name.removesuffix('ing')}({of.sql}) AS {type_.name})", type_, seems=True)
     if of.type.name in INTEGERS:
         return of.computed(f"CAST({of.sql} AS BIGINT)", BIGINT, seems=True)

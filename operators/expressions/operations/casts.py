@@ -28,43 +28,38 @@ from xmlstream.operators.expressions.operations.part import (
     start_of_day,
     text,
 )
-from xmlstream.operators.expressions.operations.spark_type import (
+from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type, unlike
+from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.sql_type import (
     FLOATING,
     INTEGERS,
     NESTED,
     NUMBERS,
     TEMPORAL,
+    ArrayType,
     Field,
-    NotDefined,
-    NotProven,
-    Type,
-    array_of,
-    in_duckdb,
-    read_type,
-    struct_of,
-    unlike,
+    SqlType,
+    StructType,
 )
-from xmlstream.punct_ns.domain import Domain
 
-Cast: TypeAlias = Callable[[Part, Type, str], Part]
+Cast: TypeAlias = Callable[[Part, SqlType, str], Part]
 """How a part is cast to a type, in a time zone."""
 
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 """The bits of the integer types."""
-_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
-"""The digits of the DECIMAL that Spark takes an integer for."""
 
 
-def as_decimal(integer: Type) -> Type:
+def as_decimal(integer: SqlType) -> SqlType:
     """The DECIMAL that Spark takes an integer type for.
 
     >>> as_decimal(read_type("BIGINT")).name
     'DECIMAL(20,0)'
     """
-    return read_type(f"DECIMAL({_DIGITS[integer.name]},0)")
+    return DecimalType(20 if integer.name == "BIGINT" else integer.digits[0], 0)
 
 
-def cast(part: Part, to: Type, zone: str = "UTC") -> Part:
+def cast(part: Part, to: SqlType, zone: str = "UTC") -> Part:
     """The part cast to a type.
 
     Raises:
@@ -94,31 +89,31 @@ def _is_of_spark(kind: str, to: str) -> bool:
     return alike or "STRING" in (kind, to) or (kind in INTEGERS and to == "BINARY")
 
 
-def _plain(part: Part, to: Type) -> str:
+def _plain(part: Part, to: SqlType) -> str:
     return f"CAST({part.sql} AS {in_duckdb(to)})"
 
 
-def _safe(part: Part, to: Type, zone: str) -> Part:
+def _safe(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(_plain(part, to), to)
 
 
-def _between_integers(part: Part, to: Type, zone: str) -> Part:
+def _between_integers(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(_plain(part, to), to, raises=BITS[part.type.name] > BITS[to.name])
 
 
-def _integer_to_decimal(part: Part, to: Type, zone: str) -> Part:
+def _integer_to_decimal(part: Part, to: SqlType, zone: str) -> Part:
     precision, scale = to.digits
-    may_fail = precision - scale < _DIGITS[part.type.name]
+    may_fail = precision - scale < as_decimal(part.type).digits[0]
     return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
-def _between_decimals(part: Part, to: Type, zone: str) -> Part:
+def _between_decimals(part: Part, to: SqlType, zone: str) -> Part:
     (precision, scale), (digits, places) = part.type.digits, to.digits
     may_fail = digits - places < precision - scale or (places < scale and digits - places == precision - scale)
     return part.computed(_plain(part, to), to, seems=may_fail, raises=may_fail)
 
 
-def is_rounded(type_: Type) -> bool:
+def is_rounded(type_: SqlType) -> bool:
     """Whether the values of a type have more digits than the 34 to which Java rounds where it computes with them.
 
     >>> [is_rounded(read_type(name)) for name in ("DECIMAL(34,2)", "DECIMAL(35,2)", "INT")]
@@ -127,20 +122,20 @@ def is_rounded(type_: Type) -> bool:
     return type_.kind == "DECIMAL" and type_.digits[0] > 34
 
 
-def _decimal_to_integer(part: Part, to: Type, zone: str) -> Part:
+def _decimal_to_integer(part: Part, to: SqlType, zone: str) -> Part:
     if is_rounded(part.type):
         raise NotProven(f"CAST from {part.type.name} to {to.name}")
     return part.computed(f"CAST(trunc({part.sql}) AS {in_duckdb(to)})", to, seems=True, raises=True)
 
 
-def _decimal_to_floating(part: Part, to: Type, zone: str) -> Part:
+def _decimal_to_floating(part: Part, to: SqlType, zone: str) -> Part:
     precision, scale = part.type.digits
     exact = precision <= 15 and scale <= 15 and to.name == "DOUBLE"
     given = part.sql if exact else f"CAST({part.sql} AS VARCHAR)"
     return part.computed(f"CAST({given} AS {in_duckdb(to)})", to)
 
 
-def _decimal_to_string(part: Part, to: Type, zone: str) -> Part:
+def _decimal_to_string(part: Part, to: SqlType, zone: str) -> Part:
     precision, scale = part.type.digits
     if 0 < scale == precision:  # Spark writes a zero before the point, DuckDB does not.
         wider = f"DECIMAL({precision + 1},{scale})"
@@ -150,7 +145,7 @@ def _decimal_to_string(part: Part, to: Type, zone: str) -> Part:
     return _safe(part, to, zone)
 
 
-def _floating_to_integer(part: Part, to: Type, zone: str) -> Part:
+def _floating_to_integer(part: Part, to: SqlType, zone: str) -> Part:
     whole = f"trunc(CAST({part.sql} AS DOUBLE))"
     sql = f"CAST({whole} AS {in_duckdb(to)})"
     if to.name == "BIGINT":  # Spark's test lets 2^63 pass, and Java then takes the greatest BIGINT.
@@ -158,7 +153,7 @@ def _floating_to_integer(part: Part, to: Type, zone: str) -> Part:
     return part.computed(sql, to, seems=True, raises=True)
 
 
-def _to_float(part: Part, to: Type, zone: str) -> Part:
+def _to_float(part: Part, to: SqlType, zone: str) -> Part:
     # Java rounds what lies beyond the greatest FLOAT to infinity, and so from half a step beyond it on.
     big = "340282356779733661637539395458142568447.0::DOUBLE"
     sql = (
@@ -168,7 +163,7 @@ def _to_float(part: Part, to: Type, zone: str) -> Part:
     return part.computed(sql, to)
 
 
-def _to_boolean(part: Part, to: Type, zone: str) -> Part:
+def _to_boolean(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(f"({part.sql} <> 0)", to)
 
 
@@ -181,7 +176,7 @@ def _trimmed(sql: str) -> str:
     return f"regexp_replace({sql}, '^{_BLANK}|{_BLANK}$', '', 'g')"
 
 
-def _read(part: Part, to: Type, zone: str, *, tries: bool = False) -> Part:
+def _read(part: Part, to: SqlType, zone: str, *, tries: bool = False) -> Part:
     """A text read by DuckDB where Spark reads it alike; others are invalid, or refused if it is not known of them.
 
     With `tries` it is null where a text is invalid, or its value no value of the type.
@@ -191,7 +186,7 @@ def _read(part: Part, to: Type, zone: str, *, tries: bool = False) -> Part:
     return read_text(part, to, _TEXTS[to.kind](part.sql, to, zone), "CAST_INVALID_INPUT", tries=tries)
 
 
-def read_text(part: Part, to: Type, texts: Texts, condition: str, *, tries: bool) -> Part:
+def read_text(part: Part, to: SqlType, texts: Texts, condition: str, *, tries: bool) -> Part:
     """A text read as a type; see `Texts`. With `tries` it is null where Spark raises an error of the condition."""
     if tries and part.raises:
         raise NotProven("TRY_CAST of an operand that can raise an error")
@@ -207,7 +202,7 @@ def read_text(part: Part, to: Type, texts: Texts, condition: str, *, tries: bool
     return part.computed(sql, to, nullable=True if tries else None, seems=not tries, raises=not tries, refuses=True)
 
 
-def tried(part: Part, to: Type, zone: str) -> Part:
+def tried(part: Part, to: SqlType, zone: str) -> Part:
     """TRY_CAST: the part cast to a type, and null where the cast fails.
 
     Raises:
@@ -233,7 +228,7 @@ _SILENT = {*((one, "FLOAT") for one in INTEGERS), ("BIGINT", "TIMESTAMP"), ("TIM
 """Casts that never fail, which Spark's analyser knows, beside those to a wider type or to a text."""
 
 
-def _constant(part: Part, to: Type) -> Part | None:
+def _constant(part: Part, to: SqlType) -> Part | None:
     """A literal text as a number or a BOOLEAN; None for others, or if the algebra reads it otherwise than Spark may."""
     if to.kind not in (*NUMBERS, "BOOLEAN") or part.word is None:
         return None
@@ -254,29 +249,29 @@ def text_matches(sql: str, pattern: str) -> str:
     return f"regexp_full_match({sql}, '(?s){pattern}')"
 
 
-def _integer(sql: str, to: Type, zone: str) -> Texts:
+def _integer(sql: str, to: SqlType, zone: str) -> Texts:
     return text_matches(sql, _BLANK + "[+-]?[0-9]+" + _BLANK), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", "false"
 
 
-def _decimal(sql: str, to: Type, zone: str) -> Texts:
+def _decimal(sql: str, to: SqlType, zone: str) -> Texts:
     plain = _BLANK + r"[+-]?(?:[0-9]{1,37}(?:\.[0-9]{0,37})?|\.[0-9]{1,37})" + _BLANK
     unknown = f"({text_matches(sql, _NUMBER)} OR regexp_matches({sql}, '[^\\P{{Nd}}0-9]'))"  # Java reads all digits
     return text_matches(sql, plain), f"CAST({_trimmed(sql)} AS {in_duckdb(to)})", unknown
 
 
-def _floating(sql: str, to: Type, zone: str) -> Texts:
+def _floating(sql: str, to: SqlType, zone: str) -> Texts:
     words = _BLANK + "(?i:[+-]?inf(?:inity)?|nan)" + _BLANK
     number = f"regexp_replace({_trimmed(sql)}, '([0-9.])[dDfF]$', '\\1')"
     unknown = text_matches(sql, _BLANK + "[+-](?:NaN|0[xX].*)|" + _BLANK + "0[xX].*|" + _NUMBER)
     return text_matches(sql, f"{_SHORT}|{words}"), f"CAST({number} AS {in_duckdb(to)})", unknown
 
 
-def _boolean(sql: str, to: Type, zone: str) -> Texts:
+def _boolean(sql: str, to: SqlType, zone: str) -> Texts:
     word, true = f"lower({_trimmed(sql)})", "('t', 'true', 'y', 'yes', '1')"
     return f"{word} IN {true} OR {word} IN ('f', 'false', 'n', 'no', '0')", f"({word} IN {true})", "false"
 
 
-def moment(value: str, to: Type, zone: str) -> Part:
+def moment(value: str, to: SqlType, zone: str) -> Part:
     """A literal text as a date or a moment, in the zone if it names none.
 
     Raises:
@@ -297,7 +292,7 @@ def _names_zone(value: str) -> bool:
     return time[-1:] == "Z" or "+" in time or "-" in time
 
 
-def _moment(value: date, to: Type) -> str:
+def _moment(value: date, to: SqlType) -> str:
     if not isinstance(value, datetime):
         return f"DATE '{value.isoformat()}'"
     since = value.replace(tzinfo=ZERO) - datetime(1970, 1, 1, tzinfo=ZERO)
@@ -309,7 +304,7 @@ _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", "[ T][0-9]{2}(?::[0-9]{2}){2}(?:\\.
 _BEGUN = "[+-]?[0-9]{4,7}(?:-[0-9]{1,2}(?:-[0-9]{1,2}(?:[ T].*)?)?)?|[0-9]{1,2}:.*|T.*"
 
 
-def moment_in(sql: str, to: Type, zone: str) -> Texts:
+def moment_in(sql: str, to: SqlType, zone: str) -> Texts:
     """Of all dates and moments that Spark reads, the common form; what does not begin like one is invalid."""
     common = _DATE if to.name == "DATE" else f"{_DATE}{_TIME}" + ("Z?" if to.name == "TIMESTAMP" else "")
     read = f"TRY_CAST({sql} AS {in_duckdb(to)})"
@@ -321,7 +316,7 @@ def moment_in(sql: str, to: Type, zone: str) -> Texts:
     return f"{wrong} AND ({read}) IS NOT NULL AND substring({sql}, 12, 2) <> '24'", read, unknown
 
 
-_TEXTS: Mapping[str, Callable[[str, Type, str], Texts]] = {
+_TEXTS: Mapping[str, Callable[[str, SqlType, str], Texts]] = {
     **dict.fromkeys(INTEGERS, _integer),
     **dict.fromkeys(FLOATING, _floating),
     **dict.fromkeys(TEMPORAL, moment_in),
@@ -333,7 +328,7 @@ _TEXTS: Mapping[str, Callable[[str, Type, str], Texts]] = {
 _LAST, _FIRST = "9999-12-31", "0001-01-01"
 
 
-def within_calendar(day: str, result: str, what: str, type_: Type) -> str:
+def within_calendar(day: str, result: str, what: str, type_: SqlType) -> str:
     """The result for days of the years 1 to 9999, which Spark and DuckDB write alike."""
     return (
         f"CASE WHEN {day} IS NULL THEN {null(type_)} WHEN {day} BETWEEN DATE '{_FIRST}' AND DATE '{_LAST}'"
@@ -341,37 +336,37 @@ def within_calendar(day: str, result: str, what: str, type_: Type) -> str:
     )
 
 
-def _date_to_string(part: Part, to: Type, zone: str) -> Part:
+def _date_to_string(part: Part, to: SqlType, zone: str) -> Part:
     written = f"strftime({part.sql}, '%Y-%m-%d')"
     return part.computed(within_calendar(part.sql, written, "the text", to), to, refuses=True)
 
 
-def _moment_to_string(part: Part, to: Type, zone: str) -> Part:
+def _moment_to_string(part: Part, to: SqlType, zone: str) -> Part:
     shown = local(part, zone)
     written = f"rtrim(rtrim(strftime({shown}, '%Y-%m-%d %H:%M:%S.%f'), '0'), '.')"
     return part.computed(within_calendar(f"CAST({shown} AS DATE)", written, "the text", to), to, refuses=True)
 
 
-def _moment_to_date(part: Part, to: Type, zone: str) -> Part:
+def _moment_to_date(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(f"CAST({local(part, zone)} AS DATE)", to, seems=part.type.name == "TIMESTAMP_NTZ")
 
 
-def _from_local(part: Part, to: Type, zone: str) -> Part:
+def _from_local(part: Part, to: SqlType, zone: str) -> Part:
     if part.type.name != "DATE":
         return part.computed(at_local(part.sql, zone), to)
     return part.computed(start_of_day(f"CAST({part.sql} AS TIMESTAMP)", zone), to, refuses=not is_utc(zone))
 
 
-def _moment_to_bigint(part: Part, to: Type, zone: str) -> Part:
+def _moment_to_bigint(part: Part, to: SqlType, zone: str) -> Part:
     micros = f"epoch_us({part.sql})"
     return part.computed(f"(({micros} - ((({micros} % 1000000) + 1000000) % 1000000)) // 1000000)", to)
 
 
-def _boolean_to_number(part: Part, to: Type, zone: str) -> Part:
+def _boolean_to_number(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(f"CAST(CAST({part.sql} AS INTEGER) AS {in_duckdb(to)})", to)
 
 
-def _seconds_to_moment(part: Part, to: Type, zone: str) -> Part:
+def _seconds_to_moment(part: Part, to: SqlType, zone: str) -> Part:
     return part.computed(moment_of(f"CAST({part.sql} AS BIGINT)", 1_000_000, "CAST to TIMESTAMP"), to, refuses=True)
 
 
@@ -416,14 +411,14 @@ CASTS: Mapping[tuple[str, str], Cast] = {
 WIDEST = 38
 
 
-def common_type(types: Sequence[Type]) -> Type | None:
+def common_type(types: Sequence[SqlType]) -> SqlType | None:
     """The type that Spark casts values of these types to, to compare them or to choose among them; None if not proven.
 
     >>> found = common_type([read_type(name) for name in ("INT", "DECIMAL(5,2)", "VOID")])
     >>> found and found.name
     'DECIMAL(12,2)'
     """
-    found = VOID
+    found: SqlType = VOID
     for type_ in types:
         wider = _wider(found, type_)
         if wider is None:
@@ -432,7 +427,7 @@ def common_type(types: Sequence[Type]) -> Type | None:
     return found
 
 
-def _wider(one: Type, other: Type) -> Type | None:
+def _wider(one: SqlType, other: SqlType) -> SqlType | None:
     if one.same(other):
         return _with_nulls(one, other)
     if VOID in (one, other):
@@ -442,23 +437,23 @@ def _wider(one: Type, other: Type) -> Type | None:
         return _wider_number(one, other)
     if one.element is not None and other.element is not None:
         element = _wider(one.element, other.element)
-        return element and array_of(element, has_nulls=one.has_nulls or other.has_nulls)
+        return element and ArrayType(element, has_nulls=one.has_nulls or other.has_nulls)
     if kinds <= set(TEMPORAL):
         return read_type("TIMESTAMP" if "TIMESTAMP" in kinds else "TIMESTAMP_NTZ")
     return None
 
 
-def _with_nulls(one: Type, other: Type) -> Type:
+def _with_nulls(one: SqlType, other: SqlType) -> SqlType:
     """The type that both are, with nulls inside where one of them has some."""
     if one.element is not None and other.element is not None:
-        return array_of(_with_nulls(one.element, other.element), has_nulls=one.has_nulls or other.has_nulls)
+        return ArrayType(_with_nulls(one.element, other.element), has_nulls=one.has_nulls or other.has_nulls)
     if one.fields:
         pairs = zip(one.fields, other.fields, strict=True)
-        return struct_of(Field(a.name, _with_nulls(a.type, b.type), a.nullable or b.nullable) for a, b in pairs)
+        return StructType(tuple(Field(a.name, _with_nulls(a.type, b.type), a.nullable or b.nullable) for a, b in pairs))
     return one
 
 
-def _wider_number(one: Type, other: Type) -> Type | None:
+def _wider_number(one: SqlType, other: SqlType) -> SqlType | None:
     kinds = {one.kind, other.kind}
     if kinds & set(FLOATING):
         return read_type("FLOAT" if kinds == {"FLOAT"} else "DOUBLE")
@@ -469,10 +464,10 @@ def _wider_number(one: Type, other: Type) -> Type | None:
     )
     after = max(scale, places)
     whole = max(precision - scale, digits - places)
-    return read_type(f"DECIMAL({whole + after},{after})") if whole + after <= WIDEST else None
+    return DecimalType(whole + after, after) if whole + after <= WIDEST else None
 
 
-def with_texts(types: Sequence[Type]) -> Type | None:
+def with_texts(types: Sequence[SqlType]) -> SqlType | None:
     """The type that Spark casts values to where there are texts among them: these are read as what stands beside them.
 
     >>> found = [with_texts([STRING, read_type(of)]) for of in ("INT", "DATE", "DECIMAL(5,2)")]
@@ -502,11 +497,12 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     """
     texts = [part for part in parts if part.word is not None]
     others = [part for part in parts if part not in texts]
-    if texts and others and all(part.type.kind in TEMPORAL or part.type.same(VOID) for part in others):
+    typed = [part for part in others if not part.type.same(VOID)]
+    if texts and typed and all(part.type.kind in TEMPORAL for part in typed):
         found = common_type([part.type for part in others])
     else:
         found = with_texts([part.type for part in parts])
-    if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
+    if found is None:
         kinds, types = [part.type.kind for part in parts], " and ".join(dict.fromkeys(part.type.name for part in parts))
         one = [kind for kind in kinds if kind != "STRING"][:1] or kinds
         raise unlike(f"{what} of {types}", kinds, *[one] * len(kinds))

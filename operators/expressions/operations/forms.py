@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import PASSED, call_name, render, type_text
+from xmlstream.operators.expressions.dialect import call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -44,19 +44,15 @@ from xmlstream.operators.expressions.operations.part import (
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import (
-    INTEGERS,
-    TEMPORAL,
-    Field,
     NotDefined,
     NotProven,
-    array_of,
     name_in_duckdb,
     read_type,
-    struct_of,
     unlike,
 )
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL, ArrayType, Field, StructType
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 
@@ -353,8 +349,6 @@ class Translator:
     def function(self, tree: exp.Expr) -> Part:
         """A call: of a function of one row, or of an aggregate."""
         name = call_name(tree)
-        if name == PASSED:
-            return replace(self.part(tree.expressions[0]), constant=None)
         if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
             raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):
@@ -431,9 +425,9 @@ class Translator:
         given = ", ".join(array.sql for array in arrays)
         zipped = f"list_transform(list_zip({given}), lambda x: struct_pack({', '.join(fields)}))"
         some = " OR ".join(f"{array.sql} IS NULL" for array in arrays)
-        made = struct_of(Field(name, element, True) for name, element in zip(names, elements, strict=True))
+        made = StructType(tuple(Field(*pair) for pair in zip(names, elements, strict=True)))
         sql = f"CASE WHEN {some} THEN NULL ELSE {zipped} END"
-        return combined(sql, array_of(made, has_nulls=False), arrays)
+        return combined(sql, ArrayType(made, has_nulls=False), arrays)
 
     def _collected(self, tree: exp.Expr) -> Part:
         if len(tree.expressions) != 1:

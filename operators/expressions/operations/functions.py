@@ -30,22 +30,24 @@ from xmlstream.operators.expressions.operations.part import (
     text,
 )
 from xmlstream.operators.expressions.operations.spark_type import (
+    NotDefined,
+    NotProven,
+    has_floating,
+    in_duckdb,
+    name_in_duckdb,
+    read_type,
+    unlike,
+)
+from xmlstream.punct_ns.sql_type import (
     FLOATING,
     INTEGERS,
     NESTED,
     NUMBERS,
     TEMPORAL,
+    ArrayType,
     Field,
-    NotDefined,
-    NotProven,
-    Type,
-    array_of,
-    has_floating,
-    in_duckdb,
-    name_in_duckdb,
-    read_type,
-    struct_of,
-    unlike,
+    SqlType,
+    StructType,
 )
 
 BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP = map(
@@ -154,7 +156,7 @@ def _named_struct(name: str, parts: Sequence[Part], zone: str) -> Part:
     if len({field.name.lower() for field in fields}) < len(fields):
         raise NotProven("named_struct with two fields of one name")
     sql = f"struct_pack({', '.join(texts)})"
-    return joined(sql, struct_of(fields), parts, nullable=False)
+    return joined(sql, StructType(tuple(fields)), parts, nullable=False)
 
 
 def field(of: Part, name: str) -> Part:
@@ -165,7 +167,7 @@ def field(of: Part, name: str) -> Part:
     """
     if of.type.element is not None and of.type.element.fields:
         inner = field(Part("x", of.type.element, of.type.has_nulls), name)
-        type_ = array_of(inner.type, has_nulls=inner.nullable)
+        type_ = ArrayType(inner.type, has_nulls=inner.nullable)
         return of.computed(f"list_transform({of.sql}, lambda x: {inner.sql})", type_)
     found = [field for field in of.type.fields if field.name.lower() == name.lower()]
     if len(found) != 1:
@@ -177,12 +179,12 @@ def field(of: Part, name: str) -> Part:
 
 def _array(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not parts:
-        return Part("[]", array_of(VOID, has_nulls=False), False)
+        return Part("[]", ArrayType(VOID, has_nulls=False), False)
     sides = same_type(parts, "array", zone)
     element = common_type([side.type for side in sides]) or sides[0].type
     if element.same(VOID):
         raise NotProven("array of nulls")
-    type_ = array_of(element, has_nulls=any(side.nullable for side in sides))
+    type_ = ArrayType(element, has_nulls=any(side.nullable for side in sides))
     sql = f"[{', '.join(side.sql for side in sides)}]"
     return joined(sql, type_, sides, nullable=False)
 
@@ -256,13 +258,13 @@ def _sequence(name: str, parts: Sequence[Part], zone: str) -> Part:
     # Down from the first to the last, Spark refuses a positive step, and goes by -1 where none is given.
     if goes_down:
         by = f"CASE WHEN {first.sql} > {last.sql} THEN -1 ELSE 1 END"
-        sql = f"CAST(generate_series({first.sql}, {last.sql}, {by}) AS {in_duckdb(array_of(type_))})"
-        return combined(sql, array_of(type_, has_nulls=False), [first, last], raises=True)
+        sql = f"CAST(generate_series({first.sql}, {last.sql}, {by}) AS {in_duckdb(ArrayType(type_))})"
+        return combined(sql, ArrayType(type_, has_nulls=False), [first, last], raises=True)
     down = error("ILLEGAL_SEQUENCE_BOUNDARIES", "Illegal sequence boundaries.")
-    name = in_duckdb(array_of(type_))
+    name = in_duckdb(ArrayType(type_))
     given = f"CAST(generate_series({first.sql}, {last.sql}, {step.sql}) AS {name})"
     sql = f"CASE WHEN {first.sql} > {last.sql} THEN {down} ELSE {given} END"
-    return combined(sql, array_of(type_, has_nulls=False), [first, last, step], raises=True)
+    return combined(sql, ArrayType(type_, has_nulls=False), [first, last, step], raises=True)
 
 
 def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -419,7 +421,7 @@ def _split(name: str, parts: Sequence[Part], zone: str) -> Part:
     sql = f"string_split_regex({parts[0].sql}, {text(pattern.re2)})"
     if re.fullmatch(r"[\w /,;:&=#@!%~-]", parts[1].word or "", re.ASCII):
         sql = f"string_split({parts[0].sql}, {text(parts[1].word or '')})"
-    return parts[0].computed(sql, array_of(STRING, has_nulls=False))
+    return parts[0].computed(sql, ArrayType(STRING, has_nulls=False))
 
 
 def _null_test(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -444,7 +446,7 @@ class Plain:
     """
 
     takes: tuple[Sequence[str], ...]
-    gives: Type
+    gives: SqlType
     sql: str
     nullable: bool | None = None
     seems: bool = False

@@ -27,7 +27,8 @@ from xmlstream.operators.expressions.operations.part import (
     require,
     text,
 )
-from xmlstream.operators.expressions.operations.spark_type import INTEGERS, TEMPORAL, NotProven, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
+from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL
 
 BIGINT, DATE, INT, STRING, TIMESTAMP, NTZ = map(
     read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP", "TIMESTAMP_NTZ")

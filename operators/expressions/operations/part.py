@@ -18,18 +18,14 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
-from xmlstream.operators.expressions.operations.spark_type import (
-    INTEGERS,
-    NotProven,
-    Type,
-    in_duckdb,
-    read_type,
-    unlike,
-)
+from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type, unlike
 from xmlstream.punct_ns.errors import left_to_spark
+from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import INTEGERS, NamedType, SqlType
+from xmlstream.punct_ns.type_names import sql_type
 
-VOID = Type("VOID")
+VOID = NamedType("VOID")
 BIGINT, DOUBLE, INT = map(read_type, ("BIGINT", "DOUBLE", "INT"))
 
 
@@ -50,7 +46,7 @@ class Part:
     """
 
     sql: str
-    type: Type
+    type: SqlType
     nullable: bool
     raises: bool = False
     constant: str | None = None
@@ -80,15 +76,10 @@ class Part:
         """The text of a literal string; None for anything else."""
         return self.constant if self.type.name == "STRING" else None
 
-    @property
-    def is_mark(self) -> bool:
-        """Whether it stands for a literal, which is filled in later."""
-        return self.sql.startswith("{{")
-
     def computed(
         self,
         sql: str,
-        type_: Type | None = None,
+        type_: SqlType | None = None,
         *,
         nullable: bool | None = None,
         seems: bool = False,
@@ -129,16 +120,7 @@ def of_column(sql: str, type_: str, nullable: bool = True) -> Part:
     try:
         return Part(sql, read_type(type_), nullable)
     except NotProven:
-        return Part(sql, Type(type_), nullable)
-
-
-def mark(name: str) -> str:
-    """The DuckDB SQL that stands for a literal, which is filled in later.
-
-    >>> mark("__xs_value0")
-    '{{__xs_value0}}'
-    """
-    return f"{{{{{name}}}}}"
+        return Part(sql, sql_type(type_), nullable)
 
 
 def error(condition: str, message: str) -> str:
@@ -166,14 +148,14 @@ def text(value: str) -> str:
     return quoted if "\0" not in value else "(" + " || chr(0) || ".join(map(text, value.split("\0"))) + ")"
 
 
-def null(type_: Type) -> str:
+def null(type_: SqlType) -> str:
     """A null of a type as DuckDB SQL."""
     return "NULL" if type_.same(VOID) else f"CAST(NULL AS {in_duckdb(type_)})"
 
 
 def joined(
     sql: str,
-    type_: Type,
+    type_: SqlType,
     parts: Sequence[Part],
     *,
     nullable: bool | None = None,
@@ -206,7 +188,7 @@ def joined(
 
 def combined(
     sql: str,
-    type_: Type,
+    type_: SqlType,
     parts: Sequence[Part],
     *,
     nullable: bool | None = None,
@@ -257,18 +239,18 @@ def number(written: str) -> Part:
         precision = max(len(found[1].lstrip("0")) + scale, scale, 1)
         if precision > 38:
             raise NotProven(f"the number {written}")
-        type_ = read_type(f"DECIMAL({precision},{scale})")
+        type_ = DecimalType(precision, scale)
         return Part(f"CAST({text(written)} AS {type_.name})", type_, False, constant=written)
     if not re.fullmatch(r"-?\d+", written):
         raise NotProven(f"the number {written}")
     value = int(written)
-    for type_, bits in ((INT, 31), (BIGINT, 63)):
+    for integer, bits in ((INT, 31), (BIGINT, 63)):
         if -(2**bits) <= value < 2**bits:
-            return Part(f"CAST({value} AS {in_duckdb(type_)})", type_, False, constant=str(value))
+            return Part(f"CAST({value} AS {in_duckdb(integer)})", integer, False, constant=str(value))
     digits = len(str(abs(value)))
     if digits > 38:
         raise NotProven(f"the number {written}")
-    type_ = read_type(f"DECIMAL({digits},0)")
+    type_ = DecimalType(digits, 0)
     return Part(f"CAST({text(str(value))} AS {type_.name})", type_, False, constant=str(value))
 
 

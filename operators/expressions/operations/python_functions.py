@@ -16,7 +16,7 @@ import re
 import sys
 import typing
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
@@ -29,10 +29,10 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.function_version import function_version
 from xmlstream.operators.expressions.operations.part import Part, joined
-from xmlstream.operators.expressions.operations.spark_type import FLOATING, INTEGERS, NotProven, Type, read_type
+from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.punct_ns.errors import QueryError, in_transport
 from xmlstream.punct_ns.slices import any_arrow_type, own
-from xmlstream.punct_ns.sql_type import canonical_name
+from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, SqlType
 
 Declared = Literal["rising", "falling", "injective", "rising injective", "falling injective"]
 """What a user declares of the values: they never fall, or never rise, and different values have different results."""
@@ -59,7 +59,7 @@ class PythonFunction:
 
     name: str
     call: Callable[..., Any]
-    type: Type
+    type: SqlType
     declared: Declared | None = None
     takes_columns: bool = False
     number: int = 0
@@ -100,17 +100,17 @@ class PythonFunction:
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """A call as a part of an expression: of the result nothing is known but its type."""
-        self.require_types([part.type.name for part in parts])
+        self.require_types(part.type for part in parts)
         number = _signature(self, tuple(part.type for part in parts))
         # An argument is computed whatever the others are: the function sees nulls.
         sql = f"{own(f'python{number}')}({', '.join(part.sql for part in parts)})"
         return joined(sql, self.type, parts, nullable=True, raises=True)
 
-    def require_types(self, types: Sequence[str]) -> None:
+    def require_types(self, types: Iterable[SqlType]) -> None:
         """Refuses arguments of types that the engines give differently, or not at all."""
         for type_ in types:
             if not _is_passed(type_):
-                what = f"the function {self.name} cannot take a {canonical_name(type_)}"
+                what = f"the function {self.name} cannot take a {type_.name}"
                 raise QueryError(what, hint=_TYPES_HINT)
 
 
@@ -121,7 +121,7 @@ OF_PROGRAM: dict[str, PythonFunction] = {}
 
 _COUNTS: Counter[str] = Counter()
 
-SIGNATURES: list[tuple[PythonFunction, tuple[Type, ...]]] = []
+SIGNATURES: list[tuple[PythonFunction, tuple[SqlType, ...]]] = []
 """The functions that translated texts call, each with the types of its arguments; its place is its name in DuckDB."""
 
 
@@ -149,8 +149,8 @@ def declared_function(
     try:
         type_ = read_type(returns)
     except NotProven:
-        type_ = Type(returns)
-    if not _is_passed(type_.name):
+        raise QueryError(f"the function {name} cannot return a {returns}", hint=_TYPES_HINT) from None
+    if not _is_passed(type_):
         raise QueryError(f"the function {name} cannot return a {type_.name}", hint=_TYPES_HINT)
     if monotone and falling:
         raise QueryError(f"the function {name} is declared to rise and to fall", hint="leave one of them out")
@@ -193,17 +193,13 @@ def _hints(call: Any) -> list[Any]:
         return [pa.Array if re.match(r"(pa|pyarrow)\.(Chunked)?Array\b", str(hint)) else hint for hint in hints]
 
 
-def _is_passed(type_: str) -> bool:
-    try:
-        found = read_type(type_)
-    except NotProven:
-        return False
-    if found.element is not None:
-        return _is_passed(found.element.name)
-    return all(_is_passed(f.type.name) for f in found.fields) if found.fields else found.kind in _SIMPLE
+def _is_passed(type_: SqlType) -> bool:
+    if type_.element is not None:
+        return _is_passed(type_.element)
+    return all(_is_passed(field.type) for field in type_.fields) if type_.fields else type_.kind in _SIMPLE
 
 
-def _signature(function: PythonFunction, types: tuple[Type, ...]) -> int:
+def _signature(function: PythonFunction, types: tuple[SqlType, ...]) -> int:
     """The place of a function of arguments of these types."""
     pair = function, types
     if pair not in SIGNATURES:
@@ -253,7 +249,7 @@ class ArrowCall:
         return pa.StructArray.from_arrays([found, texts], names=["value", "error"])
 
     def _of_rows(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
-        type_, rows = any_arrow_type(self.function.type.name), [*zip(*(c.to_pylist() for c in columns), strict=True)]
+        type_, rows = any_arrow_type(self.function.type), [*zip(*(c.to_pylist() for c in columns), strict=True)]
         result_of = self._result()
         try:
             return pa.array([result_of(row) for row in rows], type_), [None] * len(rows)
@@ -284,14 +280,14 @@ class ArrowCall:
             if result is None and self.function.declared:
                 raise TypeError(f"it is declared {self.function.declared}")
             found = None if result is None else _converted(self.function.type)(result)
-            pa.array([found], any_arrow_type(self.function.type.name))
+            pa.array([found], any_arrow_type(self.function.type))
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
             return None, self._wrong(result, str(reason), row)
         return found, None
 
     def _vectorised(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
         type_: Any
-        type_, count = any_arrow_type(self.function.type.name), len(columns[0])
+        type_, count = any_arrow_type(self.function.type), len(columns[0])
         rows = f"{count} rows, first {_arguments(tuple(c[0].as_py() for c in columns))}" if count else ""
         error: QueryError | None = None
         found: Any = None
@@ -389,7 +385,7 @@ def _is_wider(to: pa.DataType, of: pa.DataType) -> bool:
     return pa.types.is_floating(of) and pa.types.is_floating(to) and of.bit_width <= to.bit_width
 
 
-def _converted(type_: Type) -> Callable[[Any], Any]:
+def _converted(type_: SqlType) -> Callable[[Any], Any]:
     """From a result of Python to a value of the type for Arrow; TypeError for any other."""
     if type_.element is not None:
         of_element = _converted(type_.element)

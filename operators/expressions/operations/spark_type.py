@@ -1,21 +1,31 @@
-"""Types of Spark, with the nullability inside them, and the types of DuckDB that hold the same values.
+"""The types of Spark that DuckDB holds the same values of, and their names there.
 
-A type is read from its name and has Spark's. What a name does not say, whether an array's elements or a structure's
-fields may be null, stands beside it: Spark's analyser knows it, and so must a translation.
+What a type's name does not say, whether an array's elements or a structure's fields may be null, stands beside it:
+Spark's analyser knows it, and so must a translation.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.errors import QueryError, left_to_spark
-from xmlstream.punct_ns.sql_type import canonical_name, split_outside
+from xmlstream.punct_ns.numeric_type import DecimalType
+from xmlstream.punct_ns.sql_type import (
+    FLOATING,
+    NESTED,
+    NUMBERS,
+    TEMPORAL,
+    ArrayType,
+    Field,
+    MapType,
+    NamedType,
+    SqlType,
+    StructType,
+)
+from xmlstream.punct_ns.type_names import sql_type
 
 
 class NotProven(QueryError):
@@ -63,62 +73,7 @@ def _is_cast(kind: str, expected: Sequence[str]) -> bool:
     return any(kind in family and set(family) & set(expected) for family in (NUMBERS, TEMPORAL))
 
 
-NESTED = ("ARRAY", "MAP", "STRUCT")
-
-
-class Field(NamedTuple):
-    """A field of a structure."""
-
-    name: str
-    type: Type
-    nullable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A type of Spark.
-
-    Attributes:
-        name: Its name, as a `Domain` has it.
-        element: The type of an array's elements; None for other types.
-        has_nulls: Whether an array's elements may be null.
-        fields: The fields of a structure; empty for other types.
-    """
-
-    name: str
-    element: Type | None = None
-    has_nulls: bool = True
-    fields: tuple[Field, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """The name without digits and inner types, in upper case.
-
-        >>> read_type("DECIMAL(5,2)").kind, read_type("ARRAY<INT>").kind
-        ('DECIMAL', 'ARRAY')
-        """
-        return re.split(r"[(<]", self.name, maxsplit=1)[0].strip()
-
-    @property
-    def digits(self) -> tuple[int, int]:
-        """The precision and the scale of a DECIMAL.
-
-        >>> read_type("DECIMAL(5,2)").digits
-        (5, 2)
-        """
-        precision, scale = self.name[len("DECIMAL(") : -1].split(",")
-        return int(precision), int(scale)
-
-    def same(self, other: Type) -> bool:
-        """Whether both have the same values, whatever may be null inside."""
-        return self.name == other.name
-
-
-INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-FLOATING = ("FLOAT", "DOUBLE")
-NUMBERS = (*INTEGERS, *FLOATING, "DECIMAL")
-TEMPORAL = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
-INTERVAL = Type("INTERVAL DAY TO SECOND")
+INTERVAL = NamedType("INTERVAL DAY TO SECOND")
 """Of literals only: its values are added to moments, and are never stored."""
 
 _SIMPLE = {
@@ -136,11 +91,10 @@ _SIMPLE = {
     "BINARY": "BLOB",
     "VOID": '"NULL"',
 }
-_FIELD = re.compile(r"(?:`((?:[^`]|``)+)`|(\w+)):(.+?)( NOT NULL)?", re.DOTALL)
 
 
 @lru_cache(maxsize=1024)
-def read_type(name: str) -> Type:
+def read_type(name: str) -> SqlType:
     """The type of a name in Spark SQL; a field's NOT NULL is understood, and not part of the name.
 
     >>> read_type("struct<a: int not null, b: array<string>>").name
@@ -149,30 +103,32 @@ def read_type(name: str) -> Type:
     Raises:
         NotProven: DuckDB has no such type.
     """
-    canonical = canonical_name(name)
-    kind, _, inner = canonical.partition("<")
-    inner = inner[:-1]
-    match kind:
-        case "ARRAY":
-            return array_of(read_type(inner))
-        case "STRUCT":
-            return struct_of(_field(part) for part in split_outside(inner, ","))
-        case "MAP":
-            return Type(canonical)
-    if kind not in _SIMPLE and not canonical.startswith("DECIMAL("):
-        raise NotProven(f"the type {canonical}{' of iso_duration' if canonical == 'INTERVAL' else ''}")
-    return Type(canonical)
+    try:
+        return _proven(sql_type(name))
+    except ValueError:
+        raise NotProven(f"the type {name}") from None
 
 
-def _field(text: str) -> Field:
-    found = _FIELD.fullmatch(re.sub(r"(?i)\s+not\s+null\s*$", " NOT NULL", text.strip()))
-    if found is None:
-        raise NotProven(f"the field {text.strip()}")
-    name = found[1].replace("``", "`") if found[1] else found[2]
-    return Field(name, read_type(found[3]), found[4] is None)
+def _proven(type_: SqlType) -> SqlType:
+    match type_:
+        case ArrayType(element=element):
+            return ArrayType(_proven(element))
+        case StructType(fields=fields):
+            return StructType(tuple(Field(each.name, _of_field(each), each.nullable) for each in fields))
+        case DecimalType() | MapType():
+            return type_
+    if type_.name not in _SIMPLE:
+        raise NotProven(f"the type {type_.name}{' of iso_duration' if type_.name == 'INTERVAL' else ''}")
+    return type_
 
 
-def has_floating(type_: Type) -> bool:
+def _of_field(field: Field) -> SqlType:
+    if field.remark and field.remark.lower().split() != ["not", "null"]:
+        raise NotProven(f"the type {field.type.name} {field.remark}")
+    return _proven(field.type)
+
+
+def has_floating(type_: SqlType) -> bool:
     """Whether floating-point numbers may be among its values, or inside them.
 
     >>> [has_floating(read_type(name)) for name in ("INT", "FLOAT", "ARRAY<STRUCT<x: DOUBLE>>")]
@@ -182,23 +138,7 @@ def has_floating(type_: Type) -> bool:
     return type_.kind in (*FLOATING, "MAP") or any(map(has_floating, inside))
 
 
-def array_of(element: Type, *, has_nulls: bool = True) -> Type:
-    """The type of arrays of such elements."""
-    return Type(f"ARRAY<{element.name}>", element=element, has_nulls=has_nulls)
-
-
-def struct_of(fields: Iterable[Field]) -> Type:
-    """The type of structures with these fields."""
-    given = tuple(fields)
-    names = ",".join(f"{_written(field.name)}:{field.type.name}" for field in given)
-    return Type(f"STRUCT<{names}>", fields=given)
-
-
-def _written(name: str) -> str:
-    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
-
-
-def in_duckdb(type_: Type) -> str:
+def in_duckdb(type_: SqlType) -> str:
     """The name of DuckDB's type with the same values.
 
     >>> in_duckdb(read_type("STRUCT<slice: BIGINT, time: ARRAY<TIMESTAMP>>"))
@@ -207,15 +147,15 @@ def in_duckdb(type_: Type) -> str:
     Raises:
         NotProven: There is none.
     """
-    if type_.element is not None:
-        return f"{in_duckdb(type_.element)}[]"
-    if type_.fields:
-        return f"STRUCT({', '.join(f'{name_in_duckdb(f.name)} {in_duckdb(f.type)}' for f in type_.fields)})"
-    if type_.kind == "DECIMAL":
-        return type_.name
-    if type_.kind == "MAP":
-        key, value = split_outside(type_.name[len("MAP<") : -1], ",")
-        return f"MAP({in_duckdb(read_type(key))}, {in_duckdb(read_type(value))})"
+    match type_:
+        case ArrayType(element=element):
+            return f"{in_duckdb(element)}[]"
+        case StructType(fields=fields):
+            return f"STRUCT({', '.join(f'{name_in_duckdb(each.name)} {in_duckdb(each.type)}' for each in fields)})"
+        case MapType(key=key, to=to):
+            return f"MAP({in_duckdb(_proven(key))}, {in_duckdb(_proven(to))})"
+        case DecimalType():
+            return type_.name
     if type_.name not in _SIMPLE:
         raise NotProven(f"the type {type_.name}")
     return _SIMPLE[type_.name]

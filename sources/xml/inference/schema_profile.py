@@ -17,6 +17,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.sql_type import INTEGERS
 from xmlstream.sources.xml.inference.element_profile import MOST_PLACES, ElementProfile, ObservedValues, Sample
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
@@ -63,7 +64,6 @@ _BOUNDS = {
     "negativeInteger": ("", "-1"),
 }
 
-_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _MOST_SHOWN = 8
 """The number of enumerated values that a remark shows."""
 
@@ -406,23 +406,9 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
     for facet in restriction.parts():
         if (value := facet.element.get("value")) is not None:
             facets.setdefault(facet.kind, []).append(value)
-    digits, places = (
-        int(text) if (text := facets.pop(name, [""])[0].strip()).isdigit() else -1
-        for name in ("totalDigits", "fractionDigits")
-    )
-    if values.declared.startswith("DECIMAL(38") and (digits >= 0 or places >= 0):
-        places = max(places, 0) if digits < 0 or places >= 0 else min(18, digits)
-        values.declared = f"DECIMAL({min(max(digits, places, 1), 38) if digits >= 0 else 38},{min(places, 38)})"
-    elif values.declared == "BIGINT" and digits > 18:
-        values.declared = f"DECIMAL({min(digits, 38)},0)"
-    elif digits >= 0:
-        values.remarks += (f"totalDigits {digits}",)
-    for name, step in (("minInclusive", 0), ("minExclusive", 1), ("maxInclusive", 0), ("maxExclusive", -1)):
-        for text in facets.get(name, []) if values.declared != "STRING" else ():
-            if (bound := _bound(text.strip(), step, values.declared)) is not None:
-                del facets[name]
-                values.low, values.high = (bound, values.high) if name.startswith("min") else (values.low, bound)
-    if (listed := facets.get("enumeration")) and values.declared in _INTEGERS:
+    _narrow_digits(values, facets)
+    _narrow_bounds(values, facets)
+    if (listed := facets.get("enumeration")) and values.declared in INTEGERS:
         numbers = sorted({int(text) for text in listed})
         values.low, values.high = str(numbers[0]), str(numbers[-1])
         if len(numbers) == numbers[-1] - numbers[0] + 1:
@@ -434,9 +420,33 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
     return values
 
 
+def _narrow_digits(values: DeclaredValues, facets: dict[str, list[str]]) -> None:
+    """Takes the numbers of digits out of the facets, into a type of that precision where there is one."""
+    digits, places = (
+        int(text) if (text := facets.pop(name, [""])[0].strip()).isdigit() else -1
+        for name in ("totalDigits", "fractionDigits")
+    )
+    if values.declared.startswith("DECIMAL(38") and (digits >= 0 or places >= 0):
+        places = max(places, 0) if digits < 0 or places >= 0 else min(18, digits)
+        values.declared = f"DECIMAL({min(max(digits, places, 1), 38) if digits >= 0 else 38},{min(places, 38)})"
+    elif values.declared == "BIGINT" and digits > 18:
+        values.declared = f"DECIMAL({min(digits, 38)},0)"
+    elif digits >= 0:
+        values.remarks += (f"totalDigits {digits}",)
+
+
+def _narrow_bounds(values: DeclaredValues, facets: dict[str, list[str]]) -> None:
+    """Takes the bounds out of the facets that the values have in their type."""
+    for name, step in (("minInclusive", 0), ("minExclusive", 1), ("maxInclusive", 0), ("maxExclusive", -1)):
+        for text in facets.get(name, []) if values.declared != "STRING" else ():
+            if (bound := _bound(text.strip(), step, values.declared)) is not None:
+                del facets[name]
+                values.low, values.high = (bound, values.high) if name.startswith("min") else (values.low, bound)
+
+
 def _bound(text: str, step: int, type_: str) -> str | None:
     """Returns an inclusive bound, so many steps from a text; None if there is no such step."""
-    places = "0" if type_ in _INTEGERS else type_.partition(",")[2].rstrip(")")
+    places = "0" if type_ in INTEGERS else type_.partition(",")[2].rstrip(")")
     try:
         return text if not step else f"{Decimal(text) + step * Decimal(1).scaleb(-int(places)):f}"
     except (InvalidOperation, ValueError):

@@ -21,7 +21,7 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
-from xmlstream.punct_ns.sql_type import split_outside
+from xmlstream.punct_ns.type_names import split_outside
 
 if TYPE_CHECKING:
     import pyarrow as pa

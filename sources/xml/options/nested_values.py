@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.sql_type import OpaqueType
+from xmlstream.punct_ns.schema import Schema, schema_within
 from xmlstream.sources.xml.options.leaf_paths import LeafPath
 
 
@@ -31,8 +30,7 @@ def element_of(domain: Domain) -> Domain | None:
     >>> element_of(Domain("ARRAY<STRUCT<x: INT>>")) == Domain("STRUCT<x: INT>")
     True
     """
-    name = domain.sql.element if isinstance(domain.sql, OpaqueType) else None
-    element = None if name is None else Domain(name)
+    element = None if domain.sql.element is None else Domain(domain.sql.element.name)
     return element if element is not None and (not element.opaque or fields_of(element)) else None
 
 
@@ -44,10 +42,8 @@ def fields_of(domain: Domain) -> Schema | None:
     >>> fields_of(Domain("STRUCT<a: MAP<INT,INT>>")) is None
     True
     """
-    if not isinstance(domain.sql, OpaqueType) or domain.sql.constructor != "STRUCT":
-        return None
-    fields = Schema.parse(domain.sql.name.partition("<")[2].rpartition(">")[0])
-    return fields if all(is_readable(field.domain) for field in fields) else None
+    fields = schema_within(domain.sql)
+    return None if fields is None or any(not is_readable(field.domain) for field in fields) else fields
 
 
 def is_readable(domain: Domain) -> bool:

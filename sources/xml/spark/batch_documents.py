@@ -94,7 +94,7 @@ class BatchItems:
 
 def tuple_schema(options: SourceOptions) -> pa.Schema:
     """The columns of a source's tuples as Arrow has them."""
-    return pa.schema([pa.field(attribute.name, any_arrow_type(attribute.domain.type)) for attribute in options.schema])
+    return pa.schema([pa.field(attribute.name, any_arrow_type(attribute.domain.sql)) for attribute in options.schema])
 
 
 _PLACE: pa.Field[Any] = pa.field(POSITION, pa.int64())

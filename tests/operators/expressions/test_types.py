@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from xmlstream.operators.expressions.dialect import expression
-from xmlstream.operators.expressions.type_rules import compared_digits, fit_one_decimal, kind, value_type
+from xmlstream.operators.expressions.operations.spark_type import read_type
+from xmlstream.operators.expressions.type_rules import compared_digits, fit_one_decimal, value_type
 from xmlstream.punct_ns.domain import TYPES, sql_type
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import any_arrow_type
+from xmlstream.punct_ns.sql_type import NUMBERS, TEMPORAL, StructType
 
 HOUSE = Path(__file__).parents[3]
 ROOMS = [HOUSE / name for name in ("punct_ns", "operators", "sources", "xmlstream")]
@@ -41,17 +45,40 @@ def test_nobody_reads_the_name_of_a_type() -> None:
     assert not wrong
 
 
+OTHERS = ("DECIMAL(5,2)", "ARRAY<INT>", "MAP<INT,INT>", "STRUCT<a:INT>", "CHAR(5)", "VOID")
+
+
 def test_every_type_has_a_kind() -> None:
-    assert {name: kind(type_) for name, type_ in TYPES.items()} == {
-        "STRING": "string",
-        **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "integer"),
-        "FLOAT": "float",
-        "DOUBLE": "double",
-        "BOOLEAN": "boolean",
-        "DATE": "date",
-        "TIMESTAMP": "timestamp",
-        "TIMESTAMP_NTZ": "timestamp_ntz",
+    assert {type_.name: type_.kind for type_ in map(sql_type, (*TYPES, *OTHERS))} == {
+        **{name: name for name in TYPES},
+        "DECIMAL(5,2)": "DECIMAL",
+        "ARRAY<INT>": "ARRAY",
+        "MAP<INT,INT>": "MAP",
+        "STRUCT<a:INT>": "STRUCT",
+        "CHAR(5)": "CHAR",
+        "VOID": "VOID",
     }
+    assert all(sql_type(name).name == name for name in (*TYPES, *OTHERS))
+    assert {*NUMBERS, *TEMPORAL, "STRING", "BOOLEAN"} == {*TYPES, "DECIMAL"}
+
+
+def test_where_nulls_are_inside_stands_beside_the_name_of_a_type() -> None:
+    written, plain = sql_type("struct<a: int not null, b: array<string>>"), sql_type("STRUCT<a:INT,b:ARRAY<STRING>>")
+    assert written.name == "STRUCT<a:INT not null,b:ARRAY<STRING>>"
+    assert [each.nullable for each in written.fields] == [False, True]
+    assert read_type(written.name).same(plain)
+    assert read_type(written.name) != plain
+    assert isinstance(plain, StructType)
+    inside = sql_type("STRUCT<a: STRUCT<b: INT NOT NULL> NOT NULL>")
+    assert (inside.fields[0].nullable, inside.fields[0].type.fields[0].nullable) == (False, False)
+    assert any_arrow_type(inside) == pa.struct([("a", pa.struct([("b", pa.int32())]))])
+    assert sql_type("STRUCT<a:INT COMMENT 'x', b: INT COLLATE c>").fields[0].nullable
+
+
+@pytest.mark.parametrize("name", ["STRUCT<a>", "STRUCT<a:INT,b>", "MAP<INT>", "ARRAY<INT,INT>", "ARRAY<DECIMAL(50,2)>"])
+def test_what_is_no_type_keeps_its_text(name: str) -> None:
+    assert sql_type(name).name == name
+    assert sql_type(name).opaque
 
 
 @pytest.mark.parametrize(("name", "digits"), [("TINYINT", 3), ("SMALLINT", 5), ("INT", 10), ("BIGINT", 20)])
@@ -64,4 +91,4 @@ def test_an_integer_is_compared_with_the_digits_that_spark_gives_it(name: str, d
 def test_arithmetic_of_integers_stays_whole_but_for_quotients() -> None:
     schema = Schema.of(i="INT", f="FLOAT", d="DECIMAL(5,2)")
     types = [value_type(expression(text), schema) for text in ("i + i", "i * i", "i DIV i", "i / i", "f - d")]
-    assert [kind(type_) for type_ in types if type_] == ["integer", "integer", "integer", "double", "double"]
+    assert [type_.name for type_ in types if type_] == ["INT", "INT", "BIGINT", "DOUBLE", "DOUBLE"]

@@ -35,6 +35,7 @@ from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStr
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import any_arrow_type
+from xmlstream.punct_ns.type_names import sql_type
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink import staged_sink
@@ -873,7 +874,7 @@ COLUMN_TYPES = re.split(
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_an_existing_column_has_each_value_as_it_is_or_is_refused(kind: str, server: str, tmp_path: Path) -> None:
     schema, refused = Schema.parse(f"v {kind}"), set[str]()
-    there = pa.table({"v": pa.array(NUMBERS[kind], any_arrow_type(kind))})
+    there = pa.table({"v": pa.array(NUMBERS[kind], any_arrow_type(sql_type(kind)))})
     for number, column in enumerate([*COLUMN_TYPES, "double precision"]):
         table = f"held_{re.sub(r'[^a-z0-9]', '_', kind.lower())}_{number}"
         with psycopg.connect(server) as connection:

@@ -36,7 +36,6 @@ from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
 from xmlstream.runtime.checkpoint.checkpoint import (
@@ -119,7 +118,7 @@ class _Taking:
                 found[name] = taken_over
             elif fresh is not None:
                 found[name] = fresh
-            if taken_over is not None and (which := node.operator.said_in) is not None:
+            if taken_over is not None and (which := node.operator.declared_in) is not None:
                 held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
                 self._past[node] = [*held.lasting, *held.passing]
         return found
@@ -323,7 +322,7 @@ def _log(
         rows = before.combine(rows, parts.ages)
     for condition in conditions:
         rows = rows.where(condition)
-    rows = rows.select(*(f"{quoted(column)} AS {quoted(name)}" for name, column in now.items()), *parts.ages)
+    rows = rows.renamed({**now, **{age: age for age in parts.ages}})
     if form is not None:
         rows, parts.ages = form(rows), ()
     elif declared.combine is not None:

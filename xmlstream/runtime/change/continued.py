@@ -24,7 +24,7 @@ from pathlib import Path
 from lxml import etree
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.frames.matching import condition
+from xmlstream.operators.frames.matching import condition_text
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
@@ -35,7 +35,7 @@ from xmlstream.punct_ns.notation import split_patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema, leaves
-from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.sql_type import INTEGERS, StringType
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
 from xmlstream.runtime.checkpoint.same_query import QUERY, QueryRecord
@@ -244,14 +244,13 @@ def _over(given: Mapping[str, str], types: Mapping[str, str], schema: Schema, wh
         before, now = types.get(name.lower()), attribute.domain
         if before is None and isinstance(now.sql, StringType) and _is_like_numbers(text):
             before = f"perhaps a number or a moment, {text}"
-        elif before in (None, now.type) or {before, now.type} <= _INTEGERS:
+        elif before in (None, now.type) or {before, now.type} <= set(INTEGERS):
             continue
         hint = f"give it that type: CAST(… AS …) AS {attribute.name}; or its values another name"
         raise UsageError(f"{attribute.name} is {now.type}, and in {where} it is {before}", hint=hint)
     return Punctuation.of(schema, found)
 
 
-_INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
 """Types whose closed values are those of each other."""
 
 
@@ -325,7 +324,7 @@ def note(root: Node, targets: Sequence[Target], *, is_fresh: bool) -> None:
             continue
         if isinstance(operator, HandOver) and operator.punctuates:
             closed = [Punctuation.parse(text, node.schema) for text in operator.closed]
-            where = condition(closed, as_data=False)
+            where = condition_text(closed)
             noted = Note(operator.of, operator.closed, node.schema.ddl(), where, operator.lost)
             output.store.replace(NOTE, [json.dumps(noted.json()).encode()])
         elif is_fresh and output.store.size(NOTE) is not None:

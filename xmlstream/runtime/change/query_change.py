@@ -16,10 +16,8 @@ from typing import Literal
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.hand_over import HandOver, first_of
-from xmlstream.operators.join import Join
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster
-from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
@@ -307,14 +305,7 @@ def _is_static(node: Node) -> bool:
 
 def _looks_up(node: Node) -> bool:
     """Whether an operator looks each tuple of a stream up in static tables, so that no earlier tuple matters to it."""
-    match node.operator:
-        case Join(kind=kind):
-            return (kind in ("inner", "left") and _is_static(node.inputs[1])) or (
-                kind == "inner" and _is_static(node.inputs[0])
-            )
-        case SemiJoin():
-            return _is_static(node.inputs[1])
-    return False
+    return any(_is_static(node.inputs[i]) for i in node.operator.looked_up)
 
 
 def _pairs(

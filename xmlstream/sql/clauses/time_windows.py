@@ -12,13 +12,13 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name, cast_to, expression, named, offset, render
 from xmlstream.operators.expressions.duration import DAY, days_and_microseconds, duration
-from xmlstream.operators.expressions.type_rules import MOMENTS, NUMERIC, kind
 from xmlstream.operators.session import later
 from xmlstream.operators.window import Window
 from xmlstream.plan.nodes import Node, unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import END, START
 from xmlstream.punct_ns.slices import own
+from xmlstream.punct_ns.sql_type import MOMENTS, NUMBERS
 from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.sql.clauses.plan_builder import keyed, select_items
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees_of
@@ -169,10 +169,10 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
     found = resolve(tree, relation, text, moment=True).unnest()
     node, names = keyed(relation.node, [found], [], analyst)
     attribute = node.schema.attribute(names[render(found)])
-    of = kind(attribute.domain.sql)
+    of = attribute.domain.sql.kind
     if of in MOMENTS:
         return node, attribute.name
-    if of in NUMERIC or of == "boolean":
+    if of in (*NUMBERS, "BOOLEAN"):
         what = f"{call_name(call)} needs a TIMESTAMP, but {attribute.name} is {attribute.domain.type}"
         raise text.error(what, tree, f"to group numbers in steps of 10, write GROUP BY {attribute.name} DIV 10")
     cast = cast_to(found, "TIMESTAMP")

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from xmlstream.punct_ns.domain import TYPES
-from xmlstream.punct_ns.sql_type import ALIASES
+from xmlstream.punct_ns.type_names import ALIASES, TYPES
 from xmlstream.sql.spark.functions import REFUSED, TIME_WINDOWS, WINDOW_HINT
 
 _KEYWORDS = (

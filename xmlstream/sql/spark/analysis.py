@@ -28,6 +28,7 @@ from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Attribute, Schema, structured
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.type_names import sql_type
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import REGISTERED
@@ -312,7 +313,7 @@ class SparkAnalyst(WholeAnalyst):
                 function = known_by(call_name(call))
                 if function is not None:
                     given = [with_functions(render(each), frame.sparkSession) for each in call.expressions]
-                    function.require_types([field.dataType.simpleString() for field in frame.selectExpr(*given).schema])
+                    function.require_types(sql_type(f.dataType.simpleString()) for f in frame.selectExpr(*given).schema)
                 elif call_name(call) in REGISTERED:
                     java: Any = frame.selectExpr(with_functions(render(call), frame.sparkSession))._jdf
                     plan = java.queryExecution().analyzed()

@@ -36,8 +36,9 @@ from xmlstream.punct_ns.notation import parse_pattern
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
 from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.schema import Schema, split_name
-from xmlstream.punct_ns.sql_type import StringType, split_outside
+from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TimestampType
+from xmlstream.punct_ns.type_names import split_outside
 from xmlstream.sources.xml.options.formats import seconds
 
 PUNCTUATE = "punctuate"

@@ -94,5 +94,5 @@ def test_a_property_that_is_not_declared_is_the_safe_one() -> None:
     assert operator.selection(schema) is None
     assert operator.holds_back
     assert not operator.begins_empty
-    assert operator.said_in is None
+    assert operator.declared_in is None
     assert replace(operator, size=4).state_schema(schema).models[0].what == "chosen tuples"
