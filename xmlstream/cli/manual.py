@@ -123,6 +123,7 @@ _LINES = {
     "auctions": "49 queries over auctions: those of the papers, NEXMark, XMark",
     "benchmarks": "how fast it is, beside plain Spark and others",
     "architecture": "how it is built; how to add an operator, a source, a rule",
+    "first_change": "a function, a rule or an operator in an afternoon",
     "contributing": "how to take part",
     "changelog": "what has changed",
 }
