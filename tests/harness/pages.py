@@ -44,7 +44,6 @@ PAGES = (
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",
     "data/README.md",
-    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
@@ -55,7 +54,6 @@ PAGES = (
 BUILT = (
     "operators/in_process/README.md",
     "xmlstream/README.md",
-    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
@@ -63,7 +61,7 @@ BUILT = (
 )
 """Pages about how it is built, which are read beside a checkout."""
 
-FORGE = (".github/SECURITY.md", ".github/pull_request_template.md")
+FORGE = (".github/SECURITY.md", ".github/pull_request_template.md", "tests/README.md")
 """What GitHub alone shows."""
 
 

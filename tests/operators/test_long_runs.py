@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.nights import AT_NIGHT
+from tests.harness.nights import AT_NIGHT, SPARK_IN_THE_REST
 from tests.harness.running import Running
 from xmlstream.operators.join import Join
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    from xmlstream.session.engines import Session
 
 AUCTIONS, PER_SLICE = (100_000, 10_000) if AT_NIGHT else (20_000, 5_000)
 OPEN = 37
 """Auctions that are still open when a slice ends."""
 
 
-def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[int, list[int], list[int]]:
+def run(session: Session, directory: Path, type_: str, name: str) -> tuple[int, list[int], list[int]]:
     """Each auction opens, is punctuated, gets two bids, and is closed by a punctuation of its bids.
 
     Returns how many pairs came out, and after each slice what is kept and how many punctuations are held.
@@ -32,7 +30,7 @@ def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[in
         Schema.parse(f"id {type_} NOT NULL, seller INT"),
         Schema.parse(f"auction {type_} NOT NULL, price INT"),
     )
-    running = Running(spark, directory, Join("inner", ("id",), ("auction",)), auction, bid)
+    running = Running(session, directory, Join("inner", ("id",), ("auction",)), auction, bid)
 
     def key(n: int) -> int | str:
         return name.format(n) if name else n
@@ -58,20 +56,21 @@ def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[in
 
 
 @pytest.mark.slow
-def test_integer_ids_closed_one_by_one_leave_a_few_punctuations(spark: SparkSession, tmp_path: Path) -> None:
-    pairs, kept, held = run(spark, tmp_path, "INT", "")
+@SPARK_IN_THE_REST
+def test_integer_ids_closed_one_by_one_leave_a_few_punctuations(session: Session, tmp_path: Path) -> None:
+    pairs, kept, held = run(session, tmp_path, "INT", "")
     assert pairs == 2 * AUCTIONS
     assert kept == [OPEN] * (AUCTIONS // PER_SLICE)
     assert max(held) < 300
 
 
-@pytest.mark.rest
+@SPARK_IN_THE_REST
 def test_string_ids_which_never_coalesce_are_forgotten(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.operators.test_long_runs.AUCTIONS", 10_000)
     monkeypatch.setattr("tests.operators.test_long_runs.PER_SLICE", 5_000)
-    pairs, kept, held = run(spark, tmp_path, "STRING", "auction{}")
+    pairs, kept, held = run(session, tmp_path, "STRING", "auction{}")
     assert pairs == 2 * 10_000
     assert kept == [OPEN] * 2
     assert held[-1] == held[0]

@@ -123,8 +123,7 @@ _LINES = {
     "auctions": "49 queries over auctions: those of the papers, NEXMark, XMark",
     "benchmarks": "how fast it is, beside plain Spark and others",
     "architecture": "how it is built; how to add an operator, a source, a rule",
-    "tests": "which tests and programs there are, and what each is for",
-    "first_change": "three changes that lead through the house, the first in half an hour",
+    "first_change": "a function, a rule or an operator in an afternoon",
     "contributing": "how to take part",
     "changelog": "what has changed",
 }

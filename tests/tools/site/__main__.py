@@ -68,7 +68,6 @@ NAVIGATION = {
         "xmlstream/README.md",
         ".github/FIRST_CHANGE.md",
         ".github/CONTRIBUTING.md",
-        "tests/README.md",
         "tests/benchmarks/README.md",
         "CHANGELOG.md",
     ),

@@ -185,6 +185,7 @@ def test_spark_reads_partitions_and_each_is_marked_by_the_slice_that_closes_it(
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.rest
 def test_killed_at_every_point_partitions_are_what_they_are_without(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
