@@ -167,7 +167,7 @@ def computed(
         found = translated(expression, {x.name.lower(): column}, zone)
     except NotProven:
         return []
-    if Domain(found.type.name).type != y.type:
+    if found.type.name != y.type:
         return []
     sql = f"epoch_us({found.sql})" if isinstance(y.sql, TimestampType) else found.sql
     return _computed(sql, x.domain, y, values, connection)

@@ -40,13 +40,11 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.sql_type import INTEGERS
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
-
-
-_INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ class BoundedKey:
                 if low.attribute == high.attribute and not low.upper and high.upper and at != beside:
                     strict = ("=" not in low.relation) + ("=" not in high.relation)
                     last = quoted(beside)
-                    if strict == 2 and {low.type, high.type} <= _INTEGERS:  # no integer lies between neighbours
+                    if strict == 2 and {low.type, high.type} <= set(INTEGERS):  # no integer lies between neighbours
                         last = f"try_subtract({last}, 1)"
                     tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
         return " AND ".join(tests)

@@ -170,12 +170,6 @@ class PunctuationGraph:
             known[link.bounding].append(number)
         return known
 
-    def name(self, input_: int, number: int) -> str:
-        """The input's attributes that a class or link is on."""
-        if number < len(self.classes):
-            return self.keys(input_)[number]
-        return ", ".join(self.links[number - len(self.classes)].attributes)
-
     def order(self, *reached: int, among: Iterable[int] | None = None) -> list[int]:
         """The other inputs, ordered so that each shares a class with earlier ones, and as many classes as possible.
 

@@ -37,10 +37,10 @@ LONGEST = 30.0
 """Seconds after its barrier in which a run is killed; what comes before is the begin of Spark's session."""
 
 SMALL = """
-import xmlstream.runtime.loop.execution as execution, xmlstream.runtime.loop.source_input
+import xmlstream.runtime.loop.plan_walk as plan_walk, xmlstream.runtime.loop.source_input
 import xmlstream.sink.directory_sink as sink
 import xmlstream.operators.storage.segments as segments
-segments.HELD, segments.COLLECTED, execution.LARGE, sink.FEW = 20, 4000, 100, 0
+segments.HELD, segments.COLLECTED, plan_walk.LARGE, sink.FEW = 20, 4000, 100, 0
 from xmlstream.__main__ import main
 main()
 """

@@ -204,7 +204,8 @@ class _Comparison:
         if self._by:
             fields: list[Any] = self._grouped(map(F.expr, texts)).schema.fields
             return fields[len(self._keys) :]
-        return self._frame.selectExpr(*texts).schema.fields
+        fields = self._frame.selectExpr(*texts).schema.fields
+        return list(fields)
 
     def _type(self, text: str, typed: Part, spark: Any) -> None:
         of = Domain(spark.dataType.simpleString(), spark.nullable)
@@ -357,7 +358,7 @@ class _Comparison:
             self._findings.answers[text].append(str(condition(str(error))))
             return error
         self._findings.answers[text].append(digest([[key(value)] for value in found]))
-        return found
+        return list(found)
 
     def _group(self, text: str, typed: Part, theirs: list[Any] | None) -> None:
         """Compares the values of one aggregate; None for an error of Spark."""

@@ -44,6 +44,7 @@ PAGES = (
     "xmlstream/README.md",
     "xmlstream/monitor/README.md",
     "data/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",
@@ -54,6 +55,7 @@ PAGES = (
 BUILT = (
     "operators/in_process/README.md",
     "xmlstream/README.md",
+    "tests/README.md",
     "tests/benchmarks/README.md",
     ".github/FIRST_CHANGE.md",
     ".github/CONTRIBUTING.md",

@@ -1,11 +1,11 @@
 """A query in two halves: the checkpoints in `tests/data` were written by its first half, its second goes on from them.
 
-    PYTHONPATH=CHECKOUT python tests/harness/written_checkpoint.py /tmp/format-3-duckdb duckdb
-    (cd /tmp/format-3-duckdb && zip -rqX9 …/tests/data/format-3-duckdb.zip in out state)
+    PYTHONPATH=CHECKOUT python tests/harness/written_checkpoint.py /tmp/format-4-duckdb duckdb
+    (cd /tmp/format-4-duckdb && zip -rqX9 …/tests/data/format-4-duckdb.zip in out state)
 
-CHECKOUT is the version of this project whose checkpoint it is: format 3 is that of commit 046101d4, format 4 that of
-f48ef913. When a format changes, one of the format before is added. The queries have a state of each kind: groups, both
-sides of a join, duplicates, rows of windows, closed values in memory, and closed strings on the disk.
+CHECKOUT is the version of this project whose checkpoint it is: format 4 is that of commit f48ef913. When a format
+changes, one of the format before is added. The queries have a state of each kind: groups, both sides of a join,
+duplicates, rows of windows, closed values in memory, and closed strings on the disk.
 """
 
 from __future__ import annotations

@@ -39,7 +39,18 @@ def _hints() -> set[str]:
 
 
 NO_ARGUMENT = {
-    *("--prefix", "--format", "--operate", "--profile", "--table", "--add", "--remove", "--into", "--alert-command")
+    *(
+        "--prefix",
+        "--format",
+        "--operate",
+        "--profile",
+        "--table",
+        "--add",
+        "--remove",
+        "--into",
+        "--option",
+        "--alert-command",
+    )
 }
 """Options of other programs, and of commands that Python has no function for."""
 

@@ -1,6 +1,6 @@
 """Options of the builder's `run` and `start`, how `help()` shows them, and what wrong names and arguments are answered.
 
-`ON_QUERIES` and the tables beside it have, for each method of PySpark, pandas or polars that the builder lacks, what to
+`ON_QUERIES` and the tables beside it have, for each method of PySpark that the builder lacks, what to
 write instead; names are compared without case and underscores.
 """
 
@@ -145,36 +145,23 @@ def _table(default: str, listed: Mapping[str, str]) -> Mapping[str, str]:
 ON_QUERIES = _table(
     "help(xs.Query) lists its methods; " + _IN_SQL,
     {
-        "show count take head first tail toPandas toLocalIterator toDF df pl fetchall fetchone toList toDicts display"
-        " rows execute compute iterrows itertuples values index iloc loc shape print sample slice toPolars": _TAKEN,
+        "show count take head first tail toPandas toLocalIterator toDF display rows sample": _TAKEN,
         "foreach foreachBatch": "foreach_slice(f).run() calls f(tuples, punctuations, number)",
-        "write writeStream save saveAsTable cache persist checkpoint sink toSql": _WRITTEN,
-        "toCsv toParquet toJson toXml writeParquet sinkParquet writeCsv": 'run(output="out.parquet"), "out.csv",'
-        ' "out.json" or "out"',
+        "write writeStream save saveAsTable cache persist checkpoint": _WRITTEN,
         "awaitTermination stop trigger": 'start("out", "state") returns a handle with awaitTermination() and stop()',
-        "sortValues nlargest reverse offset": 'order_by("a DESC"), or group_by("k").top(3, "a DESC")',
-        "rename": 'with_column_renamed("old", "new"), or select("old AS new", …)',
-        "assign fillna na eval mutate replace": 'with_column("a", "coalesce(a, 0)")',
-        "cast astype": 'with_column("a", "CAST(a AS DOUBLE)")',
+        "offset": 'order_by("a DESC"), or group_by("k").top(3, "a DESC")',
+        "fillna na replace": 'with_column("a", "coalesce(a, 0)")',
         "withColumns withColumnsRenamed": "with_column or with_column_renamed for each",
         "dropna": 'where("a IS NOT NULL")',
-        "query having": 'where("n > 3"), also behind agg',
-        "merge": 'join(other, ["key"], "left")',
-        "mergeAsof asofJoin": 'join_asof(other, "ts", by=["key"])',
-        "map apply mapInPandas mapInArrow flatMap transform": _FUNCTION,
-        "pipe": "pass the query to the function, f(query)",
+        "mapInPandas mapInArrow transform": _FUNCTION,
         "intersectAll exceptAll": "intersect and subtract, which remove duplicates, as in SQL",
-        "agg cube rollup pivot max min sum mean avg median nunique size keyBy partitionBy": _GROUPED,
-        "groupByDynamic resample tumble hop": 'window("ts", "10 minutes").group_by("window").agg("count(*) AS n")',
-        "diff shift cumsum rolling over lag": 'select("*", "lag(a) OVER (PARTITION BY k ORDER BY ts) AS b")',
+        "agg cube rollup pivot max min sum mean avg": _GROUPED,
         "alias": 'select("a AS b"), or join(…, left="l", right="r")',
-        "unique": 'distinct(), or drop_duplicates(["key"])',
-        "append concat": "union_all(other)",
         "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with'
         " all",
         "unionByName": "select the attributes in the other query's order, then union_all",
         "withWatermark watermark": 'punctuate("order of ts, slack 5 minutes") if the tuples come in an order',
-        "printSchema describe summary info": "print schema, columns or explain()",
+        "printSchema describe summary": "print schema, columns or explain()",
         "dtypes": "schema has the types",
         "rdd repartition coalesce hint": _PLANNED,
         "sparkSession isStreaming": "spark is its session; run() reads to the end, start() waits for more",
@@ -225,14 +212,7 @@ def no_column(name: object) -> str:
 _OF_CALLS = {
     "distinct": 'drop_duplicates(["a", "b"])',
     "where": 'where("a > 3 AND b < 5")',
-    "left_on": 'on="left.a = right.b" names an attribute of each side',
     **dict.fromkeys(("extended", "mode"), 'explain("text")'),
-    **dict.fromkeys(
-        ("by", "descending", "desc", "reverse"), 'the names stand alone: group_by("k"), order_by("a DESC")'
-    ),
-    "suffix": 'with_column_renamed("a", "b") on one side first',
-    "keep": "of each key the first tuple is kept; the last one is max_by(a, ts) of a group",
-    "columns": 'the names stand alone: drop("a", "b")',
 }
 _TYPES: Mapping[str, tuple[str, type]] = {
     "int": ("a whole number", int),

@@ -189,7 +189,6 @@ SHAPES = f"""\
 .xs .arrow{{fill:none;stroke:var(--tuple);stroke-width:1.8}}
 .xs .thin{{fill:none;stroke:var(--pale);stroke-width:1.2}}
 .xs .head{{fill:var(--tuple)}}
-.xs .small-head{{fill:var(--pale)}}
 .xs text.pale{{fill:var(--pale)}}
 .xs text.good{{fill:var(--good)}}
 .xs text.late{{fill:var(--late)}}

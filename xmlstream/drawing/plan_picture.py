@@ -1,21 +1,16 @@
 """Draws a plan from left to right: each operator is a card with its inputs, its output and its verdict.
 
-Below the plan each join has its punctuation graph: an arrow leads from an input to an input whose punctuations can
-close its tuples. A tuple of an input is purged if arrows lead from it to all other inputs. If punctuations of an input
-restrict several join attributes that no single input has, the arrows from several inputs meet at a dot: all of these
-inputs must be reached first. A condition that bounds an attribute of one input by one of another has an arrow, too.
-
-Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
+Below the plan stands for each join which tuples are purged: those of an input from which its punctuation graph leads
+to all other inputs (`xmlstream.operators.joins.punctuation_graph`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 
-from xmlstream.drawing.canvas import COLOURS, SHAPES, Area, Canvas, Point, Tone, cut, page, width, wrapped
+from xmlstream.drawing.canvas import COLOURS, SHAPES, Area, Canvas, Tone, page, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
 from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.join import Join
@@ -32,9 +27,9 @@ from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When,
 from xmlstream.safety.words import answering, kept_words, promises_in_words, summary, troubles, verdict_tree
 
 _MOST = 12
-"""Inputs up to which a graph is drawn; arrows between more inputs cannot be followed."""
+"""Inputs up to which each one is named."""
 
-_HIGH, _SIZE, _GAP = 44.0, 12.0, 90.0
+_SIZE = 13.0
 
 
 def punctuation_graph(node: Node) -> PunctuationGraph | None:
@@ -52,45 +47,19 @@ def punctuation_graph(node: Node) -> PunctuationGraph | None:
     return None
 
 
-def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Area | None:
-    """Draws the punctuation graph of a join at a point; returns its bounds, or None if there is no graph."""
+def _draw_purges(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Area | None:
+    """Writes at a point which inputs of a join purge the tuples of which others; None if there is no graph."""
     graph = punctuation_graph(node)
     if graph is None:
         return None
-    shapes = graph.promised_shapes([known[below].promises.running for below in node.inputs])
-    reachability = Reachability(graph, shapes)
+    reachability = Reachability(graph, graph.promised_shapes([known[below].promises.running for below in node.inputs]))
     reached = {i: reachability.reached(i) for i in range(graph.inputs)}
-    names = _names(node, known)
+    lines = [f"{known[node].name}: who purges whom", *_sentences(_names(node, known), reached)]
     with canvas.group(class_="join", data_join=known[node].name):
-        title = f"{known[node].name}: who purges whom"
-        canvas.text(x, y + 12, title, size=13, class_="strong")
-        sentences = list(_sentences(names, reached))
-        if graph.inputs > _MOST:
-            purged = sum(len(inputs) == graph.inputs for inputs in reached.values())
-            text = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
-            canvas.text(x, y + 32, text, size=_SIZE, class_="pale")
-            return Area(x, y, width(text, _SIZE), 36)
-        closing = [_closing(graph, i, shapes) for i in range(graph.inputs)]
-        wide = max(90.0, *(width(name, 13, mono=True) + 24 for name in names), *(width(t, _SIZE) + 24 for t in closing))
-        wide = min(wide, 190.0)
-        places = _places(graph.inputs, wide, x, y + 26)
-        for target in range(graph.inputs):
-            for shape in sorted(shapes[target], key=sorted):
-                _arrows(canvas, graph, shape, target, places)
-        for i, place in enumerate(places):
-            tone = "good" if len(reached[i]) == graph.inputs else "bad"
-            canvas.rect(place, radius=10, class_="card bad-edge" if tone == "bad" else "card")
-            canvas.circle(place.x + 13, place.y + 15, 4, class_=tone)
-            canvas.text(place.x + 22, place.y + 19, cut(names[i], wide - 28, 13, mono=True), class_="mono strong")
-            shown = cut(closing[i], wide - 20, _SIZE)
-            canvas.text(place.x + 10, place.y + 36, shown, size=_SIZE, class_="pale", title=closing[i])
-        low = max(place.bottom for place in places) + 8
-        for line in sentences:
-            low += 17
-            bad = "nothing" in line
-            canvas.text(x, low, line, size=_SIZE, class_="bad" if bad else "pale")
-    right = max(*(place.right for place in places), *(x + width(line, _SIZE) for line in (*sentences, title)))
-    return Area(x, y, right - x, low + 4 - y)
+        for number, line in enumerate(lines):
+            looks = "strong" if not number else "bad" if "nothing" in line else "pale"
+            canvas.text(x, y + 12 + 19 * number, line, size=_SIZE, class_=looks)
+    return Area(x, y, max(width(line, _SIZE) for line in lines), 19.0 * len(lines))
 
 
 def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
@@ -106,14 +75,12 @@ def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
     ]
 
 
-def _closing(graph: PunctuationGraph, i: int, shapes: Mapping[int, frozenset[frozenset[int]]]) -> str:
-    texts = dict.fromkeys(", ".join(graph.name(i, n) for n in sorted(shape)) for shape in sorted(shapes[i], key=sorted))
-    return f"closes {'; '.join(text or 'all' for text in texts)}" if texts else "closes nothing of the join"
-
-
 def _sentences(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterator[str]:
     """The inputs whose tuples are purged; for each other input, the inputs that it does not reach."""
     purged = [name for i, name in enumerate(names) if len(reached[i]) == len(names)]
+    if len(names) > _MOST:
+        yield f"tuples of {len(purged)} of its {len(names)} inputs are purged"
+        return
     if len(purged) == len(names):
         yield "tuples of each input are purged: from each, all others are reached"
     elif purged:
@@ -121,72 +88,6 @@ def _sentences(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> I
     for i, name in enumerate(names):
         if missing := [other for j, other in enumerate(names) if j not in reached[i]]:
             yield f"tuples of {name} are kept for ever: nothing leads to {' and '.join(missing)}"
-
-
-def _places(number: int, wide: float, x: float, y: float) -> list[Area]:
-    """Boxes of the inputs: two side by side, more on an ellipse so wide that no box hides an arrow between others."""
-    if number == 2:
-        return [Area(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
-    across, down = ((side + 46) / 2 / math.sin(math.pi / number) for side in (wide, _HIGH + 14))
-    down = max(down, 84.0)
-    turns = [2 * math.pi * i / number - math.pi / 2 for i in range(number)]
-    middles = [(across * math.cos(turn), down * math.sin(turn)) for turn in turns]
-    left, top = min(mx for mx, _ in middles), min(my for _, my in middles)
-    return [Area(round(x + mx - left, 1), round(y + my - top, 1), wide, _HIGH) for mx, my in middles]
-
-
-def _arrows(
-    canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Area]
-) -> None:
-    """Draws an arrow from each input that has all classes of the shape; if none has, from one per class via a dot."""
-    having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.known_from(i))]
-    to = _middle(places[target])
-    if having or not shape:
-        for i in having or [i for i in range(graph.inputs) if i != target]:
-            _arrow(canvas, _middle(places[i]), to, places[i], places[target])
-        return
-    givers = sorted({min(i for i in range(graph.inputs) if i != target and n in graph.known_from(i)) for n in shape})
-    mean = tuple(sum(_middle(places[i])[axis] for i in givers) / len(givers) for axis in (0, 1))
-    edge = _edge(to, (mean[0], mean[1]), places[target])
-    away = 26 / math.hypot(mean[0] - to[0], mean[1] - to[1])
-    dot = (edge[0] + away * (mean[0] - to[0]), edge[1] + away * (mean[1] - to[1]))
-    for i in givers:
-        start = _edge(_middle(places[i]), dot, places[i])
-        canvas.path(f"M{start[0]:.1f} {start[1]:.1f} L{dot[0]:.1f} {dot[1]:.1f}", class_="arrow")
-    canvas.circle(round(dot[0], 1), round(dot[1], 1), 4, class_="head")
-    _arrow(canvas, dot, to, None, places[target])
-
-
-def _arrow(canvas: Canvas, start: Point, end: Point, source: Area | None, target: Area) -> None:
-    """Draws a straight arrow between edges, moved a little to its right to leave room for the opposite arrow."""
-    length = math.hypot(end[0] - start[0], end[1] - start[1])
-    along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
-    aside = (-along[1] * 7, along[0] * 7) if source is not None else (0.0, 0.0)
-    begin, stop = (start[0] + aside[0], start[1] + aside[1]), (end[0] + aside[0], end[1] + aside[1])
-    begin = begin if source is None else _edge(begin, stop, source)
-    stop = _edge(stop, begin, target)
-    base = (stop[0] - along[0] * 8, stop[1] - along[1] * 8)
-    across = (-along[1] * 4, along[0] * 4)
-    canvas.path(f"M{begin[0]:.1f} {begin[1]:.1f} L{base[0]:.1f} {base[1]:.1f}", class_="arrow")
-    wings = [(base[0] + s * across[0], base[1] + s * across[1]) for s in (1, -1)]
-    corners = " L".join(f"{px:.1f} {py:.1f}" for px, py in (stop, *wings))
-    canvas.path(f"M{corners} z", class_="head")
-
-
-def _middle(box: Area) -> Point:
-    return box.x + box.width / 2, box.middle
-
-
-def _edge(inside: Point, outside: Point, box: Area) -> Point:
-    """The point where the line from a point inside a box to a point outside leaves the box."""
-    dx, dy = outside[0] - inside[0], outside[1] - inside[1]
-    shares = []
-    if dx:
-        shares.append(((box.right if dx > 0 else box.x) - inside[0]) / dx)
-    if dy:
-        shares.append(((box.bottom if dy > 0 else box.y) - inside[1]) / dy)
-    share = min(shares)
-    return inside[0] + share * dx, inside[1] + share * dy
 
 
 _MARGIN = 20.0
@@ -203,7 +104,7 @@ def picture(
     live: Mapping[str, str] | None = None,
     styled: bool = True,
 ) -> str:
-    """Draws the plan with its verdicts, and the punctuation graphs of its joins, as SVG.
+    """Draws the plan with its verdicts, and what purges the tuples of its joins, as SVG.
 
     Args:
         verdict: The verdicts on the operators.
@@ -221,18 +122,9 @@ def picture(
     canvas = Canvas()
     taken, _ = drawn(canvas, cards, arrows, _MARGIN, _MARGIN)
     right, low = taken.right, taken.bottom
-    x, row_low = _MARGIN, low
     for one in verdict.operators:
-        # Figures stand side by side, in rows as wide as the plan.
-        aside = Canvas()
-        figure = join_figure(aside, one.node, known, x, low + 30)
-        if figure is not None and figure.right > max(right, 700) and x > _MARGIN:
-            x, low, aside = _MARGIN, row_low, Canvas()
-            figure = join_figure(aside, one.node, known, x, low + 30)
-        if figure is not None:
-            canvas.parts += aside.parts
-            x, right, row_low = figure.right + 60, max(right, figure.right), max(row_low, figure.bottom)
-    low = row_low
+        if (written := _draw_purges(canvas, one.node, known, _MARGIN, low + 26)) is not None:
+            right, low = max(right, written.right), written.bottom
     if concluded:
         end = _conclusion(
             canvas, lines_of(verdict, remedies, changes), Area(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)

@@ -42,6 +42,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.loop.in_step import SourceAttribute, axes
+from xmlstream.runtime.progress import SourceProgress, punctuated_sources
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
@@ -119,6 +120,10 @@ class ClosedMap:
         promised: For each source the attributes that it promises to close by themselves.
         axes: Groups of attributes to compare with each other.
         rules: For each operator that punctuates a source by a rule, the source.
+        begun: When the run began, if that is known.
+
+    Attributes:
+        progress: What the sources have sent last.
     """
 
     def __init__(
@@ -127,25 +132,25 @@ class ClosedMap:
         promised: Mapping[str, Sequence[str]],
         axes: Sequence[Sequence[SourceAttribute]],
         rules: Mapping[str, str] | None = None,
+        begun: datetime | None = None,
     ) -> None:
+        self.progress = SourceProgress(sources, rules or {}, begun)
         self._held = {name: ClosedSet(schema) for name, schema in sources.items()}
         self._promised, self._axes, self._rules = promised, axes, rules or {}
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
-        self._last_sent: dict[str, SliceTime] = {}
-        self._pauses: dict[str, float] = {}
         self._on_disk: dict[str, ClosedOnDisk] = {}
         self._unfetched = set[str]()
 
     @staticmethod
-    def of(root: Node) -> ClosedMap:
-        """The closed map of the sources of a plan."""
+    def of(root: Node, begun: datetime | None = None) -> ClosedMap:
+        """The closed map of the sources of a plan; `begun` is when it began to run, if that is known."""
         name_of = names(root)
         sources = {name_of[node]: node for node in topological(root) if isinstance(node.operator, Scan)}
         rules = punctuated_sources(root)
         promising = {**sources, **{rules[name_of[node]]: node for node in topological(root) if name_of[node] in rules}}
         alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in promising.items()}
-        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root), rules)
+        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root), rules, begun)
 
     def add(self, record: Commit, state: Path | None = None, *, restored: bool = False) -> None:
         """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one.
@@ -156,14 +161,12 @@ class ClosedMap:
             restored: Whether these files have strings from before this run, which are read later.
         """
         with self._lock:
+            self.progress.add(record)
             for name, held in self._held.items():
                 recorded = record.state(name)
                 for sender in (name, *(rule for rule, source in self._rules.items() if source == name)):
                     if entries := record.state(sender).sets.get("added"):
                         self._unread.append((name, entries))
-                if last := self._sent_in(record, name):
-                    pause = (last.time - self._last_sent.get(name, last).time).total_seconds()
-                    self._last_sent[name], self._pauses[name] = last, max(self._pauses.get(name, 0.0), pause)
                 if state is not None:
                     self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, recorded.kept)
                     if restored and found.rows:
@@ -216,19 +219,6 @@ class ClosedMap:
                     holds = None if lifespan is None else str(lifespan)
                     found.append(Closer(name, closed, str(missing), holds))
         return found
-
-    def _sent_in(self, record: Commit, source: str) -> SliceTime | None:
-        """When a source, or a rule that punctuates it, last sent a punctuation, as far as a commit record has it."""
-        senders = {rule for rule, punctuated in self._rules.items() if punctuated == source}
-        if any(one.name in senders and one.punctuations_out for one in record.report.operators):
-            return SliceTime.of(record)
-        activity = record.last_activity.get(source)
-        return SliceTime(*activity.last_sent) if activity is not None and activity.last_sent else None
-
-    def last_sent(self, source: str) -> tuple[datetime | None, float]:
-        """When a source, or its rule, last sent a punctuation, and the longest pause between two, in seconds."""
-        last = self._last_sent.get(source)
-        return (last.time if last else None), self._pauses.get(source, 0.0)
 
     def so_far(self, source: str) -> list[str]:
         """What a source and its rules have closed so far: by attribute, and the first punctuations on several."""
@@ -285,7 +275,8 @@ class ClosedMap:
     def _row(
         self, place: SourceAttribute, bars: list[Bar], closed: str, lacks: str = "", missing: tuple[str, ...] = ()
     ) -> AxisRow:
-        return AxisRow(*place, bars, closed, lacks, missing, self._last_sent.get(place[0]))
+        sent = self.progress.last_sent(place[0])
+        return AxisRow(*place, bars, closed, lacks, missing, SliceTime(*sent) if sent is not None else None)
 
     def _is_shown(self, name: str, attribute: str) -> bool:
         closed = self._held[name].set
@@ -298,16 +289,6 @@ class ClosedMap:
 def _alone(closed: PunctuationSet) -> set[str]:
     """The attributes with values that are closed whatever the other attributes are."""
     return set(closed.schema.names) if closed.is_all else {closed.schema[i].name for i in closed.singles}
-
-
-def punctuated_sources(root: Node) -> dict[str, str]:
-    """For each operator that punctuates a source by a rule, the name of the source; those nearest to it first."""
-    name_of, found = names(root), dict[str, str]()
-    for node in topological(root):
-        if node.inputs and node.operator.declared_in is not None:
-            below = name_of[node.inputs[0]]
-            found[name_of[node]] = found.get(below, below)
-    return found
 
 
 def _possible(

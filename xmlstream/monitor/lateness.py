@@ -11,27 +11,23 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import Cause, WaitingReport
-from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap, punctuated_sources
+from xmlstream.monitor.closed_map import Axis, AxisRow, ClosedMap
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByClock
 from xmlstream.plan.nodes import names
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.runtime.progress import punctuated_sources
 from xmlstream.runtime.watching import Watched, what_of
 
 WAITING_EVERY_SECONDS = 2.0
 """Shortest time between two inspections of what the query waits for."""
-
-LAGS_AFTER_SECONDS = 10.0
-"""Silence of an input after which the query waits for it, if other inputs have closed what it has not."""
-
-SILENT_AFTER_SECONDS, SILENT_PAUSES = 60.0, 3.0
-"""Silence of any other input after which the query waits for it: this time, and this multiple of its longest pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +76,18 @@ class Lateness:
 
     def _lasting(self, cause: Cause, lacks: Sequence[AxisRow], *, over: bool) -> LastingCause:
         source = self._punctuated.get(cause.source, cause.source)
-        sent, pause = self._closed.last_sent(source)
-        at = sent or (cause.since and cause.since.time)
-        silent = (datetime.now(UTC) - at).total_seconds() if at else 0.0
-        usual = max(SILENT_AFTER_SECONDS, SILENT_PAUSES * pause)
-        is_late = silent >= (LAGS_AFTER_SECONDS if cause.is_last or lacks else usual)
+        came, lags = None if cause.since is None else cause.since.time, cause.is_last or bool(lacks)
+        is_late = self._closed.progress.is_late(source, datetime.now(UTC), came, lags=lags)
         # All senders of a roster may be quiet: it is late if some have gone on, and others have not.
         behind = not over and is_late and (cause.rule is None or bool(cause.senders))
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
         texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
-        more = {"input": source, "next": self._next_tuple(cause)}
-        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, last_sent=sent, **more)
+        more: dict[str, Any] = {"input": source, "next": self._next_tuple(cause), "last_sent": self._last_sent(source)}
+        return LastingCause.extending(cause, missing=missing, lacks=texts, behind=behind, **more)
+
+    def _last_sent(self, source: str) -> datetime | None:
+        sent = self._closed.progress.last_sent(source)
+        return None if sent is None else sent[1]
 
     def _next_tuple(self, cause: Cause) -> str:
         """The tuple or moment with which a rule sends what the oldest rows lack, in words; empty if it is not known."""
@@ -111,6 +108,6 @@ class Lateness:
         for source in dict.fromkeys(self._punctuated.values()):
             rules = [str(one.rule) for name, (_, one) in self._rules.items() if self._punctuated[name] == source]
             next_ = [cause.next for cause in causes if cause.input == source and cause.next]
-            sent, _ = self._closed.last_sent(source)
+            sent = self._last_sent(source)
             found = {"name": source, "rules": rules, "closed": self._closed.so_far(source), "next": next_[:1]}
             yield {**found, "last_sent": sent.isoformat() if sent else None}

@@ -160,7 +160,7 @@ class RunView:
     def begun(self, run: Watched) -> None:
         """Takes the start of a run."""
         self._run = run
-        self._closed = ClosedMap.of(run.root)
+        self._closed = ClosedMap.of(run.root, datetime.now(UTC) if run.engine is not None else None)
         self._lateness = Lateness(run, self._closed)
         self._axes = self._closed.compared()
         self.state = "running"

@@ -3,9 +3,8 @@
     in4 silent 10m        no punctuation of the source has come for so long
     group_by kept > 1000  an operator keeps more tuples
 
-A source is silent since its last punctuation, as on the page (`Activity.last_sent`), or since the run has begun if it
-has sent none. Time passes without a slice, too: a thread looks once a second. A punctuation that somebody has declared
-for a source is none that the source has sent; a source that is closed, or was left out, is not silent.
+How long a source has been silent is that on the page (`progress`). Time passes without a slice, too: a thread looks
+once a second.
 
 The command finds in its environment the alert as it was given, `XMLSTREAM_ALERT`; `XMLSTREAM_STATE`, `begun` or
 `ended`; `XMLSTREAM_SOURCE`, the name; `XMLSTREAM_VALUE`, the seconds of silence or the number of tuples; and
@@ -30,6 +29,7 @@ from xmlstream.operators.storage.store import folder_at
 from xmlstream.plan.nodes import Scan, names
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.progress import SourceProgress
 from xmlstream.runtime.watching import Watched, Watcher
 from xmlstream.sources.xml.options.formats import seconds
 
@@ -41,8 +41,6 @@ COMMAND_SECONDS = 60.0
 
 _FORM = re.compile(r"\s*(?P<name>\S+)\s+(?:silent\s+(?P<time>\S+)|kept\s*>\s*(?P<most>[\d_]+))\s*", re.IGNORECASE)
 _HINT = "an alert is 'in4 silent 10m', or 'group_by kept > 1000'"
-_ALL = frozenset("<*, >")
-"""The characters of the punctuation of wildcards."""
 
 _LOG = logging.getLogger("xmlstream.alerts")
 
@@ -87,9 +85,8 @@ class Alerts(Watcher):
         self, texts: Sequence[str], command: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._alerts, self._command, self._now = [Alert.parse(text) for text in texts], command, now
-        self._begun = self._now()
         self._record: Commit | None = None
-        self._left_out = set[str]()
+        self._progress: SourceProgress | None = None
         self._names: dict[str, str] = {}
         self._checkpoint = ""
         self._hold = set[Alert]()
@@ -110,7 +107,8 @@ class Alerts(Watcher):
                 what = f"the alert '{alert.text}' names nothing of the plan"
                 raise UsageError(what, hint=f"there are {', '.join(among)}")
             self._names[alert.name] = found
-        self._begun, self._checkpoint = self._now(), folder_at(run.checkpoint).where()
+        self._progress = SourceProgress.of(run.root, self._now())
+        self._checkpoint = folder_at(run.checkpoint).where()
         self._thread.start()
 
     def restored(self, record: Commit) -> None:
@@ -119,8 +117,8 @@ class Alerts(Watcher):
 
     def committed(self, record: Commit) -> None:
         """Takes the record of a slice."""
-        texts = ((each.source, each.punctuation) for each in record.declared)
-        self._left_out |= {source for source, text in texts if text and _ALL.issuperset(text)}
+        assert self._progress is not None
+        self._progress.add(record)
         self._record = record
 
     def ended(self, failure: BaseException | None) -> None:
@@ -139,15 +137,12 @@ class Alerts(Watcher):
 
     def _value(self, alert: Alert) -> float:
         """The seconds of silence of the source, or the tuples that the operator keeps."""
-        record, name = self._record, self._names[alert.name]
-        if alert.silent is None:
-            reports = record.report.operators if record is not None else ()
-            return next((each.kept for each in reports if each.name == name), 0)
-        if record is not None and (name in self._left_out or record.end.get(name, {}).get("closed")):
-            return 0
-        activity = record.last_activity.get(name) if record is not None else None
-        last = activity.last_sent[1] if activity is not None and activity.last_sent is not None else self._begun
-        return (self._now() - last).total_seconds()
+        assert self._progress is not None
+        name = self._names[alert.name]
+        if alert.silent is not None:
+            return self._progress.silent(name, self._now()).total_seconds()
+        reports = self._record.report.operators if self._record is not None else ()
+        return next((each.kept for each in reports if each.name == name), 0)
 
     def _call(self, alert: Alert, state: str, value: float) -> None:
         found = {"ALERT": alert.text, "STATE": state, "SOURCE": self._names[alert.name], "VALUE": f"{value:.0f}"}

@@ -327,11 +327,16 @@ class _Profiler:
                 self._take()
             if not self._sample.root.children:
                 reason = _flaw(start, self._encoding) or _reason(error)
-                hint = mend("document", reason, self._document.where)
+                hint = self._hint(reason)
                 raise InputError(f"{self._document.where} is not a valid XML document: {reason}", hint=hint) from None
-            hint = mend("document", _reason(error), self._document.where) or "fix it, or infer from another document"
+            hint = self._hint(_reason(error)) or "fix it, or infer from another document"
             raise InputError(f"{self._document.where} is not well-formed: {_reason(error)}", hint=hint) from None
         return size
+
+    def _hint(self, reason: str) -> str | None:
+        """A hint how the document can be read, with options as `xmlstream infer` has them."""
+        hint = mend("document", reason, self._document.where)
+        return hint and re.sub(r"(?:the )?option (\w+) '([^']*)'", r"--option \1=\2", hint)
 
     def _begun(self, block: bytes) -> bytes:
         """Prepares for the encoding that a document's first bytes show; returns them without a byte order mark."""

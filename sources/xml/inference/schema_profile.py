@@ -17,6 +17,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.sql_type import INTEGERS
 from xmlstream.sources.xml.inference.element_profile import MOST_PLACES, ElementProfile, ObservedValues, Sample
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES
@@ -63,7 +64,6 @@ _BOUNDS = {
     "negativeInteger": ("", "-1"),
 }
 
-_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _MOST_SHOWN = 8
 """The number of enumerated values that a remark shows."""
 
@@ -408,7 +408,7 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
             facets.setdefault(facet.kind, []).append(value)
     _narrow_digits(values, facets)
     _narrow_bounds(values, facets)
-    if (listed := facets.get("enumeration")) and values.declared in _INTEGERS:
+    if (listed := facets.get("enumeration")) and values.declared in INTEGERS:
         numbers = sorted({int(text) for text in listed})
         values.low, values.high = str(numbers[0]), str(numbers[-1])
         if len(numbers) == numbers[-1] - numbers[0] + 1:
@@ -446,7 +446,7 @@ def _narrow_bounds(values: DeclaredValues, facets: dict[str, list[str]]) -> None
 
 def _bound(text: str, step: int, type_: str) -> str | None:
     """Returns an inclusive bound, so many steps from a text; None if there is no such step."""
-    places = "0" if type_ in _INTEGERS else type_.partition(",")[2].rstrip(")")
+    places = "0" if type_ in INTEGERS else type_.partition(",")[2].rstrip(")")
     try:
         return text if not step else f"{Decimal(text) + step * Decimal(1).scaleb(-int(places)):f}"
     except (InvalidOperation, ValueError):

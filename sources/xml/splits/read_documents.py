@@ -412,11 +412,6 @@ def _line(rows: NDArray[Any]) -> dict[str, str]:
     return {"read": base64.b64encode(rows.tobytes()).decode()}
 
 
-def packed_line(read: Iterable[tuple[str, DocumentStatus | None, int, str]]) -> dict[str, str]:
-    """The line of a log for documents that were read: their keys, statuses, sizes and fingerprints."""
-    return _line(np.array([_row(*each) for each in read], ROW))
-
-
 def _print(row: Row) -> str:
     return f"-{row[3]:08x}-{row[4]:08x}"
 

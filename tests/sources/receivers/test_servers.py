@@ -77,6 +77,7 @@ def test_tcp_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     _lost_nothing(receiver, killed_now_and_then(receiver, send, MESSAGES, KILLS))
 
 
+@pytest.mark.rest
 def test_mqtt_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     with broker(tmp_path) as port:
         address, known_by = f"mqtt://{HOST}:{port}/sensors/%23", ("--id-property", "number")
@@ -106,6 +107,7 @@ def test_an_interrupt_ends_a_receiver_whose_broker_does_not_answer(tmp_path: Pat
             assert process.wait(300) == 0
 
 
+@pytest.mark.rest
 def test_topics_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path) -> None:
     into = tmp_path / "into"
     with broker(tmp_path) as port, receiving(f"mqtt://{HOST}:{port}/%23", into, apart=True):

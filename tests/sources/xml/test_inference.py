@@ -353,13 +353,24 @@ def test_what_is_broken_gets_a_cure_whoever_reads_it(path: Path, text: str) -> N
     (options,) = (each.options for each in source.sources)
     with pytest.raises(InputError) as reading:
         list(WholeReading(options).pieces())
-    for raised in (inferring, reading):
-        assert str(raised.value.hint).startswith(BROKEN[text])
+    assert str(reading.value.hint).startswith(BROKEN[text])
+    assert str(inferring.value.hint).startswith(BROKEN[text].replace(": option encoding", ": --option encoding="))
 
 
-def test_the_encoding_that_the_hint_names_reads_it(path: Path) -> None:
-    path.write_bytes("<r><row><a>M\xfcller</a></row></r>".encode("latin-1"))
-    assert tuples(proposal(str(path), "row", {"encoding": "ISO-8859-1"}))[0]["a"] == "M\xfcller"
+FLAWED = {
+    "<r><row><a>M\xfcller</a></row></r>": "latin-1",
+    "<?xml version='1.0' encoding='foo'?><r><row><a>M\xfcller</a></row></r>": "UTF-8",
+    "<r><row><a>Miller</a></row></r>": "utf-16-le",
+}
+
+
+@pytest.mark.parametrize("text", FLAWED)
+def test_the_encoding_that_the_hint_names_reads_it(path: Path, text: str) -> None:
+    path.write_bytes(text.encode(FLAWED[text]))
+    with pytest.raises(InputError) as raised:
+        proposal(str(path), "row")
+    ((name, value),) = re.findall(r"--option (\w+)=(\S+)", str(raised.value.hint))
+    assert str(tuples(proposal(str(path), "row", {name: value}))[0]["a"]) in text
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ NAVIGATION = {
         "xmlstream/README.md",
         ".github/FIRST_CHANGE.md",
         ".github/CONTRIBUTING.md",
+        "tests/README.md",
         "tests/benchmarks/README.md",
         "CHANGELOG.md",
     ),

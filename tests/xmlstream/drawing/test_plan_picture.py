@@ -94,12 +94,12 @@ def test_verdicts_and_remedies_are_words_in_it() -> None:
     assert "tuples of person are kept for ever: nothing leads to bid" in said
 
 
-def test_the_punctuation_graph_of_a_ring_is_drawn_unless_it_is_too_large() -> None:
+def test_each_input_of_a_ring_is_named_unless_they_are_too_many() -> None:
     drawn = explained(ring(6), follow=True, format_="svg")
     assert "tuples of each input are purged: from each, all others are reached" in drawn
     broken = explained(ring(6, silent=2), follow=True, format_="svg")
     assert "tuples of s3 are kept for ever: nothing leads to s2" in broken
-    assert "20 inputs, too many to draw; the tuples of 20 are purged" in explained(ring(20), follow=True, format_="svg")
+    assert "tuples of 20 of its 20 inputs are purged" in explained(ring(20), follow=True, format_="svg")
 
 
 def test_all_text_of_a_query_is_text() -> None:
@@ -155,7 +155,7 @@ def test_in_a_browser_no_text_lies_over_another_or_beside_its_card(browser: Brow
 
 
 @pytest.mark.parametrize("inputs", [3, 6, 12])
-def test_in_a_browser_no_text_of_a_punctuation_graph_lies_over_another(
+def test_in_a_browser_no_text_on_the_purges_of_a_join_lies_over_another(
     browser: Browser, tmp_path: Path, inputs: int
 ) -> None:
     (tmp_path / "drawn.svg").write_text(explained(ring(inputs, silent=1), follow=True, format_="svg"), "utf-8")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import xmlstream as xs
-from xmlstream.monitor import lateness
 from xmlstream.monitor.monitor import recorded_view
 from xmlstream.monitor.run_view import RunView
+from xmlstream.runtime import progress
 from xmlstream.sink import closings
 
 FEED = "".join(
@@ -103,7 +104,7 @@ def test_a_roster_waits_for_the_senders_that_others_have_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, roster: str, senders: list[str]
 ) -> None:
     view = viewed(tmp_path, f"punctuate 'roster of sid ({roster}), order of at'")
-    monkeypatch.setattr(lateness, "SILENT_AFTER_SECONDS", 0)
+    monkeypatch.setattr(progress, "SILENT_AFTER", timedelta())
     view.how = ""
     waiting = view.waiting()
     (cause,) = waiting["causes"]

@@ -12,6 +12,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from xmlstream.monitor.monitor import recorded_view
 from xmlstream.operators.storage.locks import DirectoryLocks, is_locked
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime import progress
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -108,7 +110,7 @@ def shown(path: Path) -> tuple[str, str, str, str]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page waits no time before it shows that an input is behind, and looks at each commit."""
-    monkeypatch.setattr(lateness, "LAGS_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LAGS_AFTER", timedelta())
     monkeypatch.setattr(lateness, "WAITING_EVERY_SECONDS", 0.0)
 
 
@@ -155,9 +157,9 @@ def test_rows_that_wait_for_the_next_punctuation_of_all_inputs_are_no_reason_to_
         assert not any(cause["behind"] for cause in waiting["causes"])
         assert waiting["stands"]["text"] == "running"
         # Until the inputs are silent for much longer than they have ever been.
-        monkeypatch.setattr(lateness, "SILENT_AFTER_SECONDS", 0.0)
+        monkeypatch.setattr(progress, "SILENT_AFTER", timedelta())
         assert asks("waiting.json")["stands"]["text"].startswith("waits for ")
-        monkeypatch.setattr(lateness, "SILENT_PAUSES", 1e9)
+        monkeypatch.setattr(progress, "SILENT_PAUSES", 10**6)
         inputs.send(3, 3, *INPUTS)
         # The first slice may have read some of the documents only.
         until(lambda: asks("healthz")["slices"] > 1 and asks("waiting.json")["causes"] == [])

@@ -16,11 +16,11 @@ from unittest import mock
 from xmlstream.cli.commands import main
 from xmlstream.operators.storage import segments
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
-from xmlstream.runtime.loop import execution
+from xmlstream.runtime.loop import plan_walk
 from xmlstream.sink import directory_sink
 
 POINTS = {
-    "while the operators work": (execution, "advance"),
+    "while the operators work": (plan_walk, "advance"),
     "after a segment is written": (segments.SegmentStore, "record"),
     "before the document is drafted": (directory_sink.DirectorySink, "draft"),
     "before the commit": (CommitLog, "create"),

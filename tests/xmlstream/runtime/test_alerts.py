@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from xmlstream.dataclasses import replace
+from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.store import Folder
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.runtime import alerts
 from xmlstream.runtime.alerts import Alert, Alerts
 from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.checkpoint.declared import Declared
 from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, OperatorReport
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql import script
@@ -47,13 +47,12 @@ class Run:
         return lines.read_text().splitlines() if lines.exists() else []
 
 
-def sent(
-    seconds: float, kept: int = 0, declared: tuple[Declared, ...] = (), end: Mapping[str, Any] | None = None
-) -> Commit:
-    """A commit, with the time at which in4 has sent a punctuation last."""
+def sent(seconds: float, kept: int = 0, closed: str = "<0>", end: Mapping[str, Any] | None = None) -> Commit:
+    """A commit, with the time at which in4 has sent a punctuation last, and what it has closed."""
     activity = Activity(last_sent=(0, BEGIN + timedelta(seconds=seconds)))
+    states = {"in4": OperatorRecord(sets={"added": [closed]})}
     report = replace(BEFORE, operators=(OperatorReport("group_by", 1, 0, kept, 0, 0, 0, 0),))
-    return Commit(0, end or {}, last_activity={"in4": activity}, report=report, declared=declared)
+    return Commit(0, end or {}, last_activity={"in4": activity}, report=report, operators=states)
 
 
 def test_a_silence_is_noted_when_it_begins_and_when_it_ends_once_each(tmp_path: Path) -> None:
@@ -77,11 +76,9 @@ def test_what_is_kept_is_compared(tmp_path: Path) -> None:
 
 
 def test_a_source_that_was_left_out_or_has_ended_is_not_silent(tmp_path: Path) -> None:
-    whole = Declared("k", "in4", "<*, *>", "ann", BEGIN)
-    assert Run(tmp_path, "in4 silent 10s").after(100, sent(0, declared=(whole,))) == []
+    assert Run(tmp_path, "in4 silent 10s").after(100, sent(0, closed="<*>")) == []
     assert Run(tmp_path, "in4 silent 10s").after(100, sent(0, end={"in4": {"closed": True}})) == []
-    part = replace(whole, punctuation="<*, [1,2]>")
-    assert len(Run(tmp_path, "in4 silent 10s").after(100, sent(0, declared=(part,)))) == 1
+    assert len(Run(tmp_path, "in4 silent 10s").after(100, sent(0, closed="<[1,2]>"))) == 1
 
 
 def test_a_command_that_fails_is_logged(

@@ -18,7 +18,7 @@ from xmlstream.cli.concatenation import concatenate
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.runtime.checkpoint.recovery import Recovered
-from xmlstream.runtime.loop import execution
+from xmlstream.runtime.loop import plan_walk
 from xmlstream.sink import directory_sink
 from xmlstream.sink.directory_sink import DirectorySink
 
@@ -34,7 +34,7 @@ ROWS = [(f"s{number % 7}", number // 10) for number in range(60)]
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large is small here: a part has ten tuples or so, and three are sent along."""
-    monkeypatch.setattr(execution, "LARGE", 5)
+    monkeypatch.setattr(plan_walk, "LARGE", 5)
     monkeypatch.setattr(directory_sink, "FEW", 3)
     monkeypatch.setattr(directory_sink, "MANY", 10)
 
@@ -132,7 +132,7 @@ def _dies(owner: Any, name: str, at: int, *, after: bool = False) -> tuple[Any, 
 
 
 POINTS = {
-    "before the tuples are computed": lambda: _dies(execution.ComputedResult, "of", 1),
+    "before the tuples are computed": lambda: _dies(plan_walk.ComputedResult, "of", 1),
     "after parts are written": lambda: _dies(DirectorySink, "draft", 1),
     "while parts get their names": lambda: _dies(Path, "rename", 9),
     "after the draft": lambda: _dies(DirectorySink, "draft", 1, after=True),
@@ -173,14 +173,14 @@ def test_no_tuple_of_a_large_slice_passes_through_the_driver_to_a_function(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(directory_sink, "FEW", 0)
-    computed: list[execution.ComputedResult] = []
-    of = execution.ComputedResult.of
+    computed: list[plan_walk.ComputedResult] = []
+    of = plan_walk.ComputedResult.of
 
-    def noted(*args: Any) -> execution.ComputedResult:
+    def noted(*args: Any) -> plan_walk.ComputedResult:
         computed.append(of(*args))
         return computed[-1]
 
-    monkeypatch.setattr(execution.ComputedResult, "of", staticmethod(noted))
+    monkeypatch.setattr(plan_walk.ComputedResult, "of", staticmethod(noted))
     found: list[tuple[str, int]] = []
 
     def load(tuples: Any, punctuations: list[Any], number: int) -> None:

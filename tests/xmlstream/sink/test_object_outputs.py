@@ -23,7 +23,7 @@ from xmlstream.operators.storage.object_urls import joined, with_options
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.loop import execution
+from xmlstream.runtime.loop import plan_walk
 from xmlstream.runtime.metrics import read_metrics
 from xmlstream.sink import directory_sink
 from xmlstream.sink.target import Target
@@ -247,7 +247,7 @@ def test_reports_of_slices_are_objects(in_process: Session, tmp_path: Path, url:
 def test_tasks_write_the_parts_of_a_large_slice(
     session: Session, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for owner, name, value in ((execution, "LARGE", 5), (directory_sink, "FEW", 3), (directory_sink, "MANY", 10)):
+    for owner, name, value in ((plan_walk, "LARGE", 5), (directory_sink, "FEW", 3), (directory_sink, "MANY", 10)):
         monkeypatch.setattr(owner, name, value)
     source = tmp_path / "in"
     source.mkdir()

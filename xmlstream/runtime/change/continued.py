@@ -35,7 +35,7 @@ from xmlstream.punct_ns.notation import split_patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema, leaves
-from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.sql_type import INTEGERS, StringType
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
 from xmlstream.runtime.checkpoint.same_query import QUERY, QueryRecord
@@ -244,14 +244,13 @@ def _over(given: Mapping[str, str], types: Mapping[str, str], schema: Schema, wh
         before, now = types.get(name.lower()), attribute.domain
         if before is None and isinstance(now.sql, StringType) and _is_like_numbers(text):
             before = f"perhaps a number or a moment, {text}"
-        elif before in (None, now.type) or {before, now.type} <= _INTEGERS:
+        elif before in (None, now.type) or {before, now.type} <= set(INTEGERS):
             continue
         hint = f"give it that type: CAST(… AS …) AS {attribute.name}; or its values another name"
         raise UsageError(f"{attribute.name} is {now.type}, and in {where} it is {before}", hint=hint)
     return Punctuation.of(schema, found)
 
 
-_INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
 """Types whose closed values are those of each other."""
 
 

@@ -6,10 +6,10 @@ the part of the next one: of `query.json`, of the record of a slice, of the logs
 `xmlstream/manual/checkpoints.md` has all parts.
 
 A migration writes nothing over. Records are migrated whenever they are read. A start keeps a copy of the checkpoint,
-`before-3/`, then notes in `query.json` the format of today, which earlier versions refuse, and up to which slice
-records have the format before (`Formats`); it writes migrated logs under further names. The next commit has the format
-of today and names these: with it the migration counts, and the logs before are removed. A kill at any point leaves a
-checkpoint that a start of this version goes on from, by the same steps.
+of format 4 in `before-4/`, then notes in `query.json` the format of today, which earlier versions refuse, and up to
+which slice records have the format before (`Formats`); it writes migrated logs under further names. The next commit has
+the format of today and names these: with it the migration counts, and the logs before are removed. A kill at any point
+leaves a checkpoint that a start of this version goes on from, by the same steps.
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
+from xmlstream.operators.storage.records import CHECKPOINT_FORMAT
 from xmlstream.operators.storage.store import Folder, unsealed
 from xmlstream.punct_ns.errors import StateError
-from xmlstream.sources.places import DocumentStatus
-from xmlstream.sources.xml.splits.documents import DOCUMENT_LOG
-from xmlstream.sources.xml.splits.read_documents import READ_LOG, UNKNOWN, packed_line
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -56,42 +53,8 @@ class Migration:
     logs: Callable[[Mapping[str, Lines]], Mapping[str, Lines]] = _no_logs
 
 
-@dataclass(frozen=True, slots=True)
-class _Found(Record):
-    """A line of the log of documents."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Read(Record):
-    """A line of format 3 for a document that was read: its number, its size, time and fingerprint."""
-
-    document: int
-    size: int
-    written: int
-    print: str
-
-
-def _packed(logs: Mapping[str, Lines]) -> Mapping[str, Lines]:
-    """Documents that were read, as rows: in format 3 a line could name one by its number among the documents."""
-    read = logs.get(READ_LOG, ())
-    numbered = {each.document: each for each in (_Read.from_json(line) for line in read if "document" in line)}
-    if not numbered:
-        return {}
-    documents = [_Found.from_json(line).path for line in logs.get(DOCUMENT_LOG, ())]
-    # There were no lines for documents that were skipped.
-    rows: list[tuple[str, DocumentStatus | None, int, str]]
-    rows = [(path, None, UNKNOWN, "") for path in documents[: max(numbered)]]
-    for number, each in numbered.items():
-        tag = each.print.removeprefix("etag ")
-        identity = tag if tag != each.print else int(each.print.partition("-")[0])
-        rows.append((documents[number], DocumentStatus(each.size, each.written, identity), each.size, each.print))
-    return {READ_LOG: [packed_line(rows), *(line for line in read if "document" not in line)]}
-
-
-MIGRATIONS: Mapping[int, Migration] = {3: Migration(logs=_packed)}
-"""What leads from each earlier format to the next one. A query goes on from all of them."""
+MIGRATIONS: Mapping[int, Migration] = {}
+"""What leads from each earlier format to the next one; none before the first release. A query goes on from all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +127,9 @@ def _steps(number: Any, where: str) -> list[Migration]:
     """The migrations from a format to that of today; raises StateError for one that this version does not know."""
     if number == CHECKPOINT_FORMAT or number in MIGRATIONS:
         return [MIGRATIONS[each] for each in range(number, CHECKPOINT_FORMAT)]
-    known = f"{min(MIGRATIONS)} to {CHECKPOINT_FORMAT}"
+    known = f"formats {min(MIGRATIONS)} to {CHECKPOINT_FORMAT}" if MIGRATIONS else f"format {CHECKPOINT_FORMAT}"
     hint = "finish the query with the version that wrote it, or begin anew with another checkpoint and output"
     if isinstance(number, int) and number > CHECKPOINT_FORMAT:
         hint = "a later version of xmlstream has gone on from it: use that one, or a copy from before"
-    what = f"the checkpoint {where} has format {number}, and this version of xmlstream reads formats {known}"
+    what = f"the checkpoint {where} has format {number}, and this version of xmlstream reads {known}"
     raise StateError(what, hint=hint)

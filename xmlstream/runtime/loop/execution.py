@@ -4,11 +4,6 @@ The order of writing makes a slice count exactly once, whichever process is kill
 fails: first segments and drafted documents are written and synced; then the commit record, in one rename, and synced;
 then the documents are published and superfluous files are deleted. A start restores the last commit and removes all
 other files. A slice that was not committed has no effect: its files are never read, and the next slice is planned anew.
-
-The driver collects the tuples of a result if they are few; if they are many, the tasks write them. Spark counts the
-tuples that each operator emits while it computes the results. A count interrupts the code that Spark generates for a
-chain of operators. So a number that follows from the inputs of an operator is not counted: where the operator emits its
-input, or a fixed number of tuples for each input tuple.
 """
 
 from __future__ import annotations
@@ -23,155 +18,63 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.operators.behaviour import advance
-from xmlstream.operators.frames.held import computed_rows
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.state.ages import PurgeAfter
-from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_requests import requests
-from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.operators.storage.records import DeadLetter
-from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.punct_ns.errors import UngrammaticalStream, original_error, place
-from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.plan.nodes import Node, Scan, copies, names, results, topological
+from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
-from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Noticed
+from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep
 from xmlstream.runtime.loop.plan_state import PlanState
+from xmlstream.runtime.loop.plan_walk import Part, PlanWalk
 from xmlstream.runtime.loop.query_clocks import Clocks
 from xmlstream.runtime.loop.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.session.spark_errors import of_data, of_worker
-from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
-from xmlstream.sink.sink import ComputedSlice, Exactness, Moment, SinkLeft, SliceSink
+from xmlstream.sink.directory_sink import PartWriter
+from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Moment, SinkLeft, SliceSink
 from xmlstream.sources.local_paths import in_equal_lengths, numbered_wrong
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
 
 if TYPE_CHECKING:
-    from xmlstream.operators.frames.frame import Engine, Frame
+    from xmlstream.operators.frames.frame import Engine
 
 
 _LOG = logging.getLogger("xmlstream.findings")
 
-LARGE = 1 << 17
-"""The most tuples of a result that the driver collects."""
-
 
 @dataclass(frozen=True, slots=True)
-class ComputedResult:
-    """The tuples of a result in a slice.
+class _Begun:
+    """A slice that is about to be computed.
 
     Attributes:
-        rows: The number of tuples.
-        tuples: The tuples that the driver has collected; None if there are none.
-        parts: The files that tasks have written with the other tuples.
+        number: Its number.
+        end: How far it reads each source.
+        ranges: Its staged ranges.
+        declared: The punctuations that were declared for sources, behind what it reads.
+        started: When its work began, as a counter of seconds.
+        time: Its recorded time.
+        shown: The time that the machine's clock shows.
+        latest: The latest time that the clock has shown.
+        timed: The measured seconds at that time, which never go back.
     """
 
-    rows: int = 0
-    tuples: pa.Table | None = None
-    parts: tuple[WrittenPart, ...] = ()
-
-    @staticmethod
-    def of(result: Slice, root: Node, writer: PartWriter | None, apart: ObjectStore | None = None) -> ComputedResult:
-        """Computes the tuples of a result, whose node is `root`; if they are many, tasks write them by the writer.
-
-        Tasks that do not see the writer's store write to the store `apart`; this process brings the parts over.
-        """
-        if result.tuples is None:
-            return ComputedResult()
-        frame = _columns(result.tuples, root)
-        if writer is None or result.tuples.at_most <= LARGE:
-            table = frame.to_arrow()
-            return ComputedResult(table.num_rows, table)
-        # A join seldom has as many tuples as the product of the numbers of its inputs.
-        if (here := computed_rows(frame)) is not None:
-            return ComputedResult(here.num_rows, here)
-        try:
-            within = writer if apart is None else replace(writer, store=apart)
-            parts, sent, rows = reported_parts(frame.engine.write_parts(frame, within, REPORT))
-        except Exception as error:  # noqa: BLE001 - raised again, if possible as the error of the task
-            raise original_error(error) or error from None
-        if apart is not None:
-            for part in parts:
-                writer.store.write(part.name, [apart.read(part.name)])
-        return ComputedResult(rows, sent, tuple(parts))
-
-
-def _columns(tuples: Tuples, root: Node) -> Frame:
-    frame = tuples.frame
-    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return frame.select(*map(quoted, names))
-
-
-@dataclass(slots=True)
-class TupleCounts:
-    """The number of tuples that each node of a plan emits in one walk.
-
-    Attributes:
-        slices: The emitted slices, as consumers read them.
-        results: The number of tuples of each result, once it is computed.
-    """
-
-    slices: dict[Node, Slice] = field(default_factory=dict)
-    results: dict[Node, int] = field(default_factory=dict)
-    _observed: dict[Node, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
-    _follows: dict[Node, tuple[int, Sequence[Node]]] = field(default_factory=dict)
-
-    def hand_on(self, node: Node, slice_: Slice) -> None:
-        """Records the slice that a node emits; Spark counts its tuples if their number follows from nothing else."""
-        tuples = slice_.tuples
-        if tuples is not None and not tuples.exact:
-            same = next((below for below in node.inputs if self.slices[below].tuples is tuples), None)
-            if same is not None:
-                self._follows[node] = 1, [same]
-            elif tuples.of_each is not None:
-                self._follows[node] = tuples.of_each, node.inputs
-            else:
-                frame, self._observed[node] = tuples.frame.observed("count(1) AS tuples")
-                tuples = replace(tuples, frame=frame, computed=False)
-        self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
-
-    def of(self, node: Node) -> int:
-        """The number of tuples that a node emitted; known once the results are computed."""
-        tuples = self.slices[node].tuples
-        if tuples is None:
-            return 0
-        if node in self.results:
-            return self.results[node]
-        if tuples.exact:
-            return tuples.at_most
-        if node in self._follows:
-            of_each, below = self._follows[node]
-            return of_each * sum(map(self.of, below))
-        # Spark counts nothing where it finds while planning that the tuples do not contribute to a result.
-        return int(self._observed[node]().get("tuples", 0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The output of one walk.
-
-    Attributes:
-        slices: The slice that each source and operator emitted.
-        results: The computed tuples of each result.
-        outs: The number of tuples that each source and operator emitted.
-    """
-
-    slices: dict[Node, Slice]
-    results: list[ComputedResult]
-    outs: dict[Node, int]
-
-    def result(self, number: int, node: Node) -> tuple[pa.Table | None, Sequence[Punctuation]]:
-        """The tuples that the driver has collected of a result, and the result's punctuations."""
-        return self.results[number].tuples, self.slices[node].punctuations
+    number: int
+    end: Mapping[str, Any]
+    ranges: Sequence[StagedRange]
+    declared: Sequence[Declared]
+    started: float
+    time: datetime
+    shown: datetime
+    latest: datetime
+    timed: float
 
 
 class QueryStopped(Exception):
@@ -223,8 +126,7 @@ class Execution:
             engine, root, checkpoint.store, last.operators, purge_after, checkpoint.mirror.segments
         )
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
-        consumers = Counter(below for node in topological(root) for below in node.inputs)
-        self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
+        self._walk = PlanWalk(engine, root, self._states, checkpoint.mirror.apart)
         self._notes = DeclaredNotes(checkpoint.store)
         self._notes.remove_leavings()
         self._notes.forget(last.declared)
@@ -234,7 +136,6 @@ class Execution:
         self.in_step = InStep(root, self._inputs.reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
-        self._number = 0
         self._requested = requests.copy()
         self._read_last: dict[str, str] = {}
         if latest:
@@ -264,7 +165,7 @@ class Execution:
             The record of its commit; None if it is passed over.
 
         Raises:
-            QueryStopped: The query is being stopped, or nobody reads its results any more.
+            QueryStopped: The query is being stopped, or its results have no reader any more.
             XmlStreamError: The input, the query or the checkpoint is not as it should be.
         """
         with self._busy:
@@ -275,7 +176,8 @@ class Execution:
             ranges: Sequence[StagedRange] = ()
             try:
                 started = time.perf_counter()
-                return self._slice(slice_id, end, ranges := staged(), started, declared)
+                ranges = staged()
+                return self._slice(_Begun(slice_id, end, ranges, declared, started, *self._moment()))
             except SinkLeft:
                 self._ending = True
                 raise QueryStopped("the reader of the results has gone") from None
@@ -289,6 +191,13 @@ class Execution:
                     raise self.failure from None
                 self.failure = cause
                 raise
+
+    def _moment(self) -> tuple[datetime, datetime, datetime, float]:
+        """The times of a slice that begins now, as `_Begun` has them."""
+        # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
+        shown, timed = self.clock(), self.measured()
+        now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
+        return now, shown, max(shown, self._shown), timed
 
     def _wrong_order(self, ranges: Sequence[StagedRange]) -> str:
         """What a source's documents in the order of their names may have to do with late tuples; empty if nothing."""
@@ -316,89 +225,135 @@ class Execution:
         finally:
             self._busy.release()
 
-    def _slice(
-        self,
-        slice_id: int,
-        end: Mapping[str, Any],
-        ranges: Sequence[StagedRange],
-        started: float,
-        declared: Sequence[Declared],
-    ) -> Commit:
-        # If the machine's clock is set back, the query's time goes on as it is measured: lifespans do not wait.
-        shown, timed = self.clock(), self.measured()
-        now = shown if shown >= self._time else self._time + timedelta(seconds=timed - self._timed)
-        self._states.begin(slice_id, now, self._inputs.closings())
+    def _slice(self, slice_: _Begun) -> Commit:
+        """Computes and commits a slice; the steps that compute values change nothing that later slices see."""
+        self._begin(slice_)
+        parts = self._parts(slice_)
+        self._write_letters(slice_.number, slice_.ranges)
+        noticed = self._noticed(slice_)
+        findings = noticed.findings()
+        self._log(slice_, findings)
+        drafts = self._drafts(slice_, parts, noticed)
+        report = self._counted(slice_, parts, noticed, findings)
+        record = self._record(slice_, drafts, report, noticed)
+        unsynced = self._unsynced(record)
+        for sink in self._sinks:
+            sink.deliver()
+        self._checkpoint.commit(record, unsynced)
+        self._go_on(slice_, record, noticed)
+        return record
+
+    def _begin(self, slice_: _Begun) -> None:
+        self._states.begin(slice_.number, slice_.time, self._inputs.closings())
         if self._clocks:
-            self._clocks.begin(self._states, end)
-        self._number = slice_id
-        self._change_rosters(declared)
-        came = self._inputs.begin(slice_id, ranges, declared)
-        parts = [self._part(came, self._part_writers(slice_id))]
+            self._clocks.begin(self._states, slice_.end)
+        self._change_rosters(slice_.declared)
+
+    def _parts(self, slice_: _Begun) -> list[Part]:
+        """The outputs of the walks: of one, or of several where lifespans end within the slice."""
+        came = self._inputs.begin(slice_.number, slice_.ranges, slice_.declared)
+        called = f"slice {slice_.number}"
+        parts = [self._walk.part(came, self._part_writers(slice_.number), self.query, called)]
         while self._inputs.have_more:
             self._states.end(self._inputs.closings())
-            parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
-        self._write_letters(slice_id, ranges)
-        wrong_order = self._wrong_order(ranges)
-        if wrong_order and any(state.set_aside for state in self._states.values()):
-            _LOG.warning("tuples are late: %s", wrong_order)
-        noticed = self.noticed.plus(self._found(ranges), now, self._kept_behind())
-        self._shown = max(shown, self._shown)
-        noticed = replace(noticed, set_back=self._shown - shown)
+            parts.append(self._walk.part(self._inputs.part(), [None] * len(self._sinks), self.query, called))
+        return parts
+
+    def _noticed(self, slice_: _Begun) -> Noticed:
+        """What is noticed up to this slice."""
+        noticed = self.noticed.plus(self._found(slice_.ranges), slice_.time, self._kept_behind())
         if self._inputs.closed:
             noticed.require_items()
-        findings = noticed.findings()
+        return replace(noticed, set_back=slice_.latest - slice_.shown)
+
+    def _log(self, slice_: _Begun, findings: Sequence[Finding]) -> None:
+        """Logs what a user has to see at once."""
+        wrong_order = self._wrong_order(slice_.ranges)
+        if wrong_order and any(state.set_aside for state in self._states.values()):
+            _LOG.warning("tuples are late: %s", wrong_order)
         for misread in (one for one in findings if one.kind in MISREAD and one.subject not in self._logged):
             self._logged.add(misread.subject)
             _LOG.warning("noticed in %s", misread)
-        drafts = [
+
+    def _drafts(self, slice_: _Begun, parts: Sequence[Part], noticed: Noticed) -> list[Draft | None]:
+        """What each sink has drafted of its result."""
+        return [
             sink.draft(
                 ComputedSlice(
-                    slice_id,
+                    slice_.number,
                     [part.result(number, self._results[number]) for part in parts],
                     self._exactness(self._below[number], noticed),
-                    Moment(now, self._copies[number]),
+                    Moment(slice_.time, self._copies[number]),
                     parts[0].results[number].parts,
                 )
             )
             for number, sink in enumerate(self._sinks)
         ]
-        closed = self._inputs.closed
+
+    def _counted(
+        self, slice_: _Begun, parts: Sequence[Part], noticed: Noticed, findings: Sequence[Finding]
+    ) -> SliceReport:
+        """The report of the slice."""
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
         sent = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
-        operators = tuple(self._report(node, sent, outs) for node in self._states)
-        whole = self._checkpoint.commits.is_whole(slice_id)
-        report = SliceReport(
-            slice=slice_id,
-            seconds=round(time.perf_counter() - started, 4),
+        return SliceReport(
+            slice=slice_.number,
+            seconds=round(time.perf_counter() - slice_.started, 4),
             items_in=self._inputs.items,
             tuples_out=sum(outs[node] for node in self._results),
-            operators=operators,
+            operators=tuple(self._report(node, sent, outs) for node in self._states),
             set_aside=self._inputs.set_aside + sum(state.set_aside + state.overdue for state in self._states.values()),
-            closed=closed,
+            closed=self._inputs.closed,
             exact=noticed.exact,
             findings=tuple(finding.json() for finding in findings),
             memory=self.memory(),
             requests=self._requests(),
         )
+
+    def _record(self, slice_: _Begun, drafts: Sequence[Draft | None], report: SliceReport, noticed: Noticed) -> Commit:
+        """The record of the slice."""
+        whole = self._checkpoint.commits.is_whole(slice_.number)
         sources = {self._names[node] for node in self._states if node in self._inputs}
-        active = last_activity(self._last_activity, operators, sources, (slice_id, now))
-        states = self._states.record(whole)
-        record = Commit(slice_id, end, now, whole, states, tuple(drafts), report, noticed.record(), active)
-        self._declared = (*self._declared, *declared)
-        record = replace(record, declared=self._declared if whole else tuple(declared))
+        return Commit(
+            slice=slice_.number,
+            end=slice_.end,
+            time=slice_.time,
+            whole=whole,
+            operators=self._states.record(whole),
+            outputs=tuple(drafts),
+            report=report,
+            noticed=noticed.record(),
+            last_activity=last_activity(self._last_activity, report.operators, sources, (slice_.number, slice_.time)),
+            declared=(*(self._declared if whole else ()), *slice_.declared),
+        )
+
+    def _unsynced(self, record: Commit) -> list[Path]:
+        """The files that the record names, to sync before it is created."""
         unsynced = self._states.unsynced()
-        for sink, draft in zip(self._sinks, drafts, strict=True):
+        for sink, draft in zip(self._sinks, record.outputs, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         if self._dead_letters.is_relative_to(self._checkpoint.store.path("drafts")):
             # They are drafts, published after the commit, which must have them.
-            unsynced += self._dead_letters.glob(f"*-{slice_id:09d}.jsonl")
-        for sink in self._sinks:
-            sink.deliver()
-        self._checkpoint.commit(record, unsynced)
-        self._time, self._timed, self.noticed, self._last_activity = now, timed, noticed, active
-        self._read_last |= {each.source: each.part.ranges[-1].document.where for each in ranges if each.part.ranges}
-        self._committed(record)
-        return record
+            unsynced += self._dead_letters.glob(f"*-{record.slice:09d}.jsonl")
+        return unsynced
+
+    def _go_on(self, slice_: _Begun, record: Commit, noticed: Noticed) -> None:
+        """Makes the committed slice the last one, for those that follow and for all who look at it."""
+        self._time, self._timed, self._shown = slice_.time, slice_.timed, slice_.latest
+        self.noticed, self._last_activity = noticed, record.last_activity
+        self._declared = (*self._declared, *slice_.declared)
+        self._read_last |= {
+            each.source: each.part.ranges[-1].document.where for each in slice_.ranges if each.part.ranges
+        }
+        self.committed, self.closed = record.slice, record.report.closed
+        self._notes.forget(record.declared)
+        for sink, draft in zip(self._sinks, record.outputs, strict=True):
+            sink.publish(draft)
+        self._states.retain(record.operators)
+        self._checkpoint.clear_stage()
+        if self._clocks:
+            self._clocks.wait(self._states)
+        self._on_commit(record)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""
@@ -414,30 +369,13 @@ class Execution:
         return dict(self._requested - before)
 
     def _kept_behind(self) -> dict[str, int]:
-        """The number of tuples that the operators above each source keep, by source."""
+        """The number of tuples that the operators above each source keep, by source; none wait for a closed one."""
         behind: Counter[str] = Counter()
         for node, state in self._states.items():
             if state.rows and node not in self._inputs:
-                behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
+                below = (one for one in topological(node) if not one.inputs and not self._inputs.is_closed(one))
+                behind.update({self._names[one]: state.rows for one in below})
         return dict(behind)
-
-    def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
-        """Runs every operator once, over the whole slice or over one part of it.
-
-        `writers` write large results within tasks.
-        """
-        counts = TupleCounts()
-        slices = counts.slices
-        for node in self._states:
-            counts.hand_on(node, came[node] if node in came else self._advanced(node, slices))
-        apart = self._checkpoint.mirror.apart
-        self._engine.describe(self.query, f"slice {self._number}, result")
-        computed = [
-            ComputedResult.of(slices[node], node, writer, apart)
-            for node, writer in zip(self._results, writers, strict=True)
-        ]
-        counts.results.update((node, one.rows) for node, one in zip(self._results, computed, strict=True))
-        return _Part(slices, computed, {node: counts.of(node) for node in slices})
 
     def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
         """The writers of large results within tasks; None where punctuations come before tuples of the same slice."""
@@ -474,34 +412,11 @@ class Execution:
                 found[self._names[node]] = Findings(aside=counts, short=few_names(short))
         return found
 
-    def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
-        """The slice that an operator emits."""
-        if isinstance(node.operator, Scan | Static | Results):
-            raise AssertionError(f"{self._names[node]} is not an operator")
-        state = self._states[node]
-        self._engine.describe(self.query, f"slice {self._number}, {self._names[node]}")
-        slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)
-        if node in self._shared and slice_.tuples is not None:
-            # A slice with several consumers is computed once.
-            return Slice(state.computed(slice_.tuples), slice_.punctuations)
-        return slice_
-
     def _ranges_below(self, node: Node, ranges: Sequence[StagedRange]) -> list[StagedRange]:
         """The ranges of the source below a node; empty if it has several sources, or a static one."""
         while len(node.inputs) == 1:
             (node,) = node.inputs
         return [r for r in ranges if isinstance(node.operator, Scan) and r.source == self._names[node]]
-
-    def _committed(self, record: Commit) -> None:
-        self.committed, self.closed = record.slice, record.report.closed
-        self._notes.forget(record.declared)
-        for sink, draft in zip(self._sinks, record.outputs, strict=True):
-            sink.publish(draft)
-        self._states.retain(record.operators)
-        self._checkpoint.clear_stage()
-        if self._clocks:
-            self._clocks.wait(self._states)
-        self._on_commit(record)
 
     def _report(self, node: Node, sent: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]

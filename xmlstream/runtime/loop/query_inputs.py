@@ -261,6 +261,10 @@ class SourceInputs:
         """The number of punctuations of an input in the slice."""
         return self._all[node].punctuations
 
+    def is_closed(self, node: Node) -> bool:
+        """Whether an input is closed."""
+        return self._all[node].closed
+
     def found(self) -> dict[str, Findings]:
         """The findings in the streams in this slice, by name."""
         return {name: source.findings for name, source in self._by_name.items()}

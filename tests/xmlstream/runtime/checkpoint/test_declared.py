@@ -202,7 +202,7 @@ def test_a_run_that_follows_takes_it_in_without_input(session: Session, tmp_path
         running.stop()
 
 
-KILLED_AT = [(Checkpoint, "commit"), (DeclaredNotes, "forget"), (Execution, "_committed"), (Execution, "_slice")]
+KILLED_AT = [(Checkpoint, "commit"), (DeclaredNotes, "forget"), (Execution, "_go_on"), (Execution, "_slice")]
 
 
 @pytest.mark.sampled(3)

@@ -1,4 +1,8 @@
-"""A query goes on from a checkpoint of each format, on both engines, and from each moment at which that was stopped."""
+"""A query goes on from a checkpoint of each format, on both engines, and from each moment at which that was stopped.
+
+There was no other format yet. So tests pretend a format 3: `zone` for the time zone, `logs` for what operators keep,
+and rows of documents that were read in a list.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,46 @@ SCHEMAS = {
 }  # fmt: skip
 
 Answers = dict[str, tuple[list[str], PunctuationSet]]
+
+READ = "read.jsonl"
+
+
+def _renamed(part: Mapping[str, Any], before: str, now: str) -> dict[str, Any]:
+    return {now if key == before else key: value for key, value in part.items()}
+
+
+def _record(part: Mapping[str, Any], before: str = "logs", now: str = "kept", number: int = 3) -> dict[str, Any]:
+    states = {name: _renamed(each, before, now) | {"format": number} for name, each in part["operators"].items()}
+    return {**part, "operators": states}
+
+
+def _logs(logs: Mapping[str, Any]) -> dict[str, Any]:
+    listed = [line for line in logs.get(READ, ()) if isinstance(line.get("read"), list)]
+    return {READ: [{"read": row} for line in listed for row in line["read"]]} if listed else {}
+
+
+STEP = Migration(query=lambda part: _renamed(part, "zone", "timeZone"), record=_record, logs=_logs)
+"""From the pretended format 3 to 4."""
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This version goes on from the pretended format, too."""
+    monkeypatch.setattr(migrations, "MIGRATIONS", {3: STEP})
+
+
+def _earlier(state: Path, number: int = 3) -> Path:
+    """Makes a checkpoint of format 4 one of the pretended format."""
+    seal(state / "query.json", _renamed(unseal(Folder(state), "query.json"), "timeZone", "zone") | {"format": number})
+    seals = {}
+    for log in (state / "documents").glob(f"*/{READ}"):
+        lines = [{"read": [json.loads(line)["read"]]} for line in log.read_text().splitlines()]
+        log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        seals[f"{log.parent.name}/{READ}"] = AppendOnlyFile(log).seal()
+    for commit in (state / "commits").iterdir():
+        record = _record(unseal(Folder(state), f"commits/{commit.name}"), "kept", "logs", number)
+        seal(commit, {**record, "documents": {**record["documents"], **seals}})
+    return state
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
@@ -106,16 +150,19 @@ def test_there_is_a_checkpoint_of_each_format_that_each_engine_has_written() -> 
         assert folders == {"distinct", "group_by", "group_by-2", "join", "row_window", "session"}
 
 
+@pytest.mark.parametrize("number", [3, CHECKPOINT_FORMAT])
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.usefixtures("pretended")
 def test_a_query_goes_on_from_a_checkpoint_of_each_format(
-    session: Session, tmp_path: Path, name: str, whole: Answers
+    session: Session, tmp_path: Path, name: str, number: int, whole: Answers
 ) -> None:
     state = _unpacked(name, tmp_path)
+    if number < CHECKPOINT_FORMAT:
+        _earlier(state)
     before = _files(state)
     summary = runs(session, tmp_path, state, moved=True)
     assert summary.slices > 0
     _require_same(_answers(tmp_path), whole)
-    number = int(name.split("-")[1])
     query = unseal(Folder(state), "query.json")
     assert query["format"] == CHECKPOINT_FORMAT
     if number < CHECKPOINT_FORMAT:
@@ -141,9 +188,10 @@ def test_a_record_is_read_where_earlier_formats_are_migrated() -> None:
     assert found == ["remote_checkpoint.py: commit = Commit.from_json(value)"]
 
 
+@pytest.mark.usefixtures("pretended")
 def test_the_copy_is_the_way_back(tmp_path: Path, whole: Answers) -> None:
     session = xs.open_session(engine="duckdb")
-    state = _unpacked("format-3-duckdb", tmp_path / "one")
+    state = _earlier(_unpacked("format-4-duckdb", tmp_path / "one"))
     shutil.copytree(tmp_path / "one/out", tmp_path / "two/out")
     shutil.copytree(tmp_path / "one/in", tmp_path / "two/in")
     runs(session, tmp_path / "one", state, moved=True)
@@ -159,17 +207,18 @@ WRITES = [
 ]
 
 
+@pytest.mark.usefixtures("pretended")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_run_that_dies_as_it_migrates_leaves_what_the_next_one_goes_on_from(tmp_path: Path, whole: Answers) -> None:
     session = xs.open_session(engine="duckdb")
-    _unpacked("format-3-duckdb", tmp_path / "first")
+    _earlier(_unpacked("format-4-duckdb", tmp_path / "first"))
     with dying(1 << 30, *WRITES) as writes:
         runs(session, tmp_path / "first", tmp_path / "first/state", moved=True)
     formats = set[tuple[int, bool]]()
     moments = range(len(writes)) if AT_NIGHT else [round(len(writes) * part) for part in (0.1, 0.4, 0.96)]
     for at in moments:
         home = tmp_path / str(at)
-        state = _unpacked("format-3-duckdb", home)
+        state = _earlier(_unpacked("format-4-duckdb", home))
         before = _files(state)
         with dying(at, *WRITES), suppress(Died):
             runs(session, home, state, moved=True)
@@ -194,36 +243,31 @@ def test_a_run_that_dies_as_it_migrates_leaves_what_the_next_one_goes_on_from(tm
 def test_steps_follow_each_other_for_the_query_and_for_the_records_of_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Answers
 ) -> None:
-    """By a format 2 that there never was: `zone` for the time zone, and `logs` for what operators keep."""
-    state = _unpacked("format-3-duckdb", tmp_path)
-
-    def renamed(part: Mapping[str, Any], before: str, now: str) -> dict[str, Any]:
-        return {now if key == before else key: value for key, value in part.items()}
-
-    def record(part: Mapping[str, Any], before: str = "logs", now: str = "kept") -> dict[str, Any]:
-        states = {name: renamed(each, before, now) | {"format": 2} for name, each in part["operators"].items()}
-        return {**part, "operators": states}
-
-    seal(state / "query.json", renamed(unseal(Folder(state), "query.json"), "timeZone", "zone") | {"format": 2})
+    """By a format 2 whose query had `query` for the plan, and whose records had `closed` for sets."""
+    state = _earlier(_unpacked("format-4-duckdb", tmp_path), 2)
+    seal(state / "query.json", _renamed(unseal(Folder(state), "query.json"), "plan", "query"))
     first = state / "commits" / "000000000.json"
-    seal(first, record(unseal(Folder(state), "commits/000000000.json"), "kept", "logs"))
-    with pytest.raises(StateError, match="has format 2, and this version of xmlstream reads formats 3 to 4"):
+    seal(first, _record(unseal(Folder(state), "commits/000000000.json"), "sets", "closed", 2))
+    with pytest.raises(StateError, match=r"has format 2, and this version of xmlstream reads format 4"):
         runs(xs.open_session(engine="duckdb"), tmp_path, state, moved=True)
-    step = Migration(query=lambda part: renamed(part, "zone", "timeZone"), record=record)
-    monkeypatch.setattr(migrations, "MIGRATIONS", {2: step, **MIGRATIONS})
+    step = Migration(
+        query=lambda part: _renamed(part, "query", "plan"), record=lambda part: _record(part, "closed", "sets")
+    )
+    monkeypatch.setattr(migrations, "MIGRATIONS", {2: step, 3: STEP})
     assert CommitLog(state / "commits").records()[-1].state("join").kept["side-0"].rows == 3
     runs(xs.open_session(engine="duckdb"), tmp_path, state, moved=True)
     _require_same(_answers(tmp_path), whole)
     # The first record is still whole, and as it was; those of later slices are of today.
     assert CommitLog(state / "commits").records()[0].state("join").kept["side-0"].rows == 3
     assert unseal(Folder(state), "query.json")["earlier"] == {"2": 0}
-    monkeypatch.undo()
-    with pytest.raises(StateError, match="has format 2"):
+    monkeypatch.setattr(migrations, "MIGRATIONS", {3: STEP})
+    with pytest.raises(StateError, match="has format 2, and this version of xmlstream reads formats 3 to 4"):
         CommitLog(state / "commits").records()
 
 
+@pytest.mark.usefixtures("pretended")
 def test_a_query_is_changed_once_its_checkpoint_has_the_format_of_today(tmp_path: Path) -> None:
-    session, state = xs.open_session(engine="duckdb"), _unpacked("format-3-duckdb", tmp_path)
+    session, state = xs.open_session(engine="duckdb"), _earlier(_unpacked("format-4-duckdb", tmp_path))
     before = _files(state)
 
     def changed() -> None:
@@ -251,6 +295,7 @@ def test_a_later_format_and_one_before_all_are_refused_with_the_way_on(tmp_path:
     assert {*_files(state)} == {*before}
 
 
+@pytest.mark.usefixtures("pretended")
 def test_a_checkpoint_in_an_object_store_is_migrated_as_one_in_a_directory(
     bucket: str, tmp_path: Path, whole: Answers
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
-from xmlstream.runtime.loop.execution import TupleCounts
+from xmlstream.runtime.loop.plan_walk import TupleCounts
 
 
 @dataclass(frozen=True)

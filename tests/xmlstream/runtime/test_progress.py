@@ -1,0 +1,183 @@
+"""One silent sender before all who speak of it: the page, an alert, a finding, and who waits for the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from xmlstream.dataclasses import replace
+from xmlstream.diagnosis.inspection import plan_of
+from xmlstream.monitor import lateness, run_view
+from xmlstream.monitor.run_view import RunView
+from xmlstream.operators.storage.store import folder_at
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.alerts import Alerts
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
+from xmlstream.runtime.checkpoint.declared import Declared, declare
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, OperatorReport
+from xmlstream.runtime.loop.execution import Execution
+from xmlstream.runtime.progress import SourceProgress
+from xmlstream.runtime.runner import start
+from xmlstream.runtime.settings import Settings
+from xmlstream.sink.closings import ClosedSoFar
+from xmlstream.sink.target import Target
+
+if TYPE_CHECKING:
+    from xmlstream.session.engines import InProcessSession
+
+BEGIN = datetime(2026, 11, 22, 19, tzinfo=UTC)
+QUERY = """
+CREATE TABLE in1 (hour INT, v INT) USING punctuated_xml OPTIONS (path '${HOME}/in1.xml', rowTag 'r', schemes 'hour');
+CREATE TABLE in4 (hour INT, v INT) USING punctuated_xml OPTIONS (path '${HOME}/in4.xml', rowTag 'r', schemes 'hour');
+SELECT hour, max(v) AS x FROM (SELECT * FROM in1 UNION ALL SELECT * FROM in4) GROUP BY hour;
+"""
+
+
+class Clock(datetime):
+    """The time, which a test sets."""
+
+    moment = BEGIN
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return cls.moment
+
+
+class Bell(Alerts):
+    """Alerts that note whether they hold, in place of a command."""
+
+    holds = False
+
+    def _call(self, alert: Any, state: str, value: float) -> None:
+        self.holds = state == "begun"
+
+
+class Feed:
+    """Two senders of a followed query, and what is said of the second one."""
+
+    def __init__(self, session: InProcessSession, home: Path) -> None:
+        self.home, self.view = home, RunView()
+        for name in ("in1", "in4"):
+            (home / f"{name}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>")
+        self.bell = Bell(["in4 silent 10s"], "", Clock.now)
+        query, target = xs.from_sql(session, QUERY, {"HOME": str(home)}), Target.of(str(home / "out"))
+        settings = Settings((target,), checkpoint=str(home / "state"), follow=True, warn_after="PT10S")
+        self.handle = start(session, query.root, replace(settings, watcher=self.view, alerts=self.bell))
+
+    def send(self, name: str, text: str) -> None:
+        with (self.home / f"{name}.xml").open("a") as file:
+            file.write(text)
+
+    def hour(self, name: str, hour: int) -> None:
+        self.send(name, f"<r><hour>{hour}</hour><v>1</v></r><p:r><hour>{hour}</hour></p:r>")
+
+    def said(self, second: int) -> dict[str, bool]:
+        """What each says after a slice in this second: whether the second sender is silent, or the output lacks."""
+        self.handle.processAllAvailable()
+        self.bell.look()
+        stands = self.view.waiting()["stands"]["text"]
+        found = [one for one in self.view.totals.last.findings if one["kind"] == "silent"]
+        assert all(one["source"] == "in4" for one in found)
+        wanted = ClosedSoFar(str(self.home / "out"), {"hour": str(second)}, "hour INT, x INT")
+        list(wanted.read())
+        return {
+            "page": stands == "waits for in4",
+            "alert": self.bell.holds,
+            "finding": bool(found),
+            "wait": bool(wanted.missing),
+        }
+
+
+@contextmanager
+def feed(session: InProcessSession, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
+    for module in (lateness, run_view):
+        monkeypatch.setattr(module, "datetime", Clock)
+    monkeypatch.setattr(lateness, "WAITING_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(Execution, "clock", staticmethod(Clock.now))
+    monkeypatch.setattr(Clock, "moment", BEGIN)
+    found = Feed(session, home)
+    try:
+        yield found
+    finally:
+        found.handle.stop()
+
+
+def seconds(feed: Feed, *these: int, both: bool = False) -> dict[str, list[int]]:
+    """The seconds, of these, in which each speaks; the first sender closes an hour in each; if `both`, both do."""
+    spoke: dict[str, list[int]] = {}
+    for second in these:
+        Clock.moment = BEGIN + timedelta(seconds=second)
+        for name in ("in1", "in4") if both else ("in1",):
+            feed.hour(name, second)
+        for who, speaks in feed.said(second).items():
+            spoke.setdefault(who, []).extend([second] if speaks else [])
+    return spoke
+
+
+SILENT = ("page", "alert", "finding")
+
+
+def test_all_say_in_the_same_second_that_a_sender_is_silent_and_that_it_sends_again(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with feed(in_process, tmp_path, monkeypatch) as one:
+        assert not any(seconds(one, 0, 1, both=True).values())
+        spoke = seconds(one, 2, 9, 10, 11, 12)
+        assert {who: spoke[who] for who in SILENT} == {who: [11, 12] for who in SILENT}
+        assert spoke["wait"] == [2, 9, 10, 11, 12]
+        for hour in spoke["wait"]:
+            one.hour("in4", hour)
+        assert not any(seconds(one, 13, 14, both=True).values())
+
+
+@pytest.mark.parametrize("how", ["left out", "ended", "wildcards"])
+def test_nobody_calls_a_sender_silent_that_has_closed_everything(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    with feed(in_process, tmp_path, monkeypatch) as one:
+        seconds(one, 0, both=True)
+        spoke = seconds(one, 12)
+        assert [spoke[who] for who in SILENT] == [[12]] * 3
+        if how == "left out":
+            state = folder_at(tmp_path / "state")
+            last = made_whole(CommitLog(state.below("commits")).records())
+            declare(state, plan_of(state), last, "in4", "<*, *>", None, "ann")
+        else:
+            one.send("in4", "</s>" if how == "ended" else "<p:r><hour>*</hour></p:r>")
+        # Rows of the first sender wait for its own punctuation meanwhile.
+        one.send("in1", "<r><hour>99</hour><v>1</v></r>")
+        assert not any(seconds(one, 13, 24, 40).values())
+
+
+def test_a_sender_that_has_sent_no_punctuation_is_silent_since_the_run_began(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However late the rows came that wait for it; a finding needs a tuple of its own, and begins with it."""
+    with feed(in_process, tmp_path, monkeypatch) as one:
+        spoke = seconds(one, 3, 9, 10, 11)
+        assert {who: spoke[who] for who in SILENT} == {"page": [10, 11], "alert": [10, 11], "finding": []}
+        one.send("in4", "<r><hour>3</hour><v>1</v></r>")
+        assert seconds(one, 13, 22, 23)["finding"] == [23]
+
+
+def test_what_a_rule_says_counts_as_sent_what_is_declared_does_not_and_the_last_time_never_goes_back() -> None:
+    progress = SourceProgress({"in4": Schema.parse("hour INT")}, {"punctuate": "in4"}, BEGIN)
+
+    def committed(number: int, sent: int | None, said: int, *declared: Declared) -> timedelta:
+        activity = Activity() if sent is None else Activity((sent, BEGIN + timedelta(seconds=sent)))
+        report = replace(BEFORE, operators=(OperatorReport("punctuate", 1, 1, 0, 0, 0, said, 0),))
+        time = BEGIN + timedelta(seconds=number)
+        progress.add(Commit(number, time=time, report=report, last_activity={"in4": activity}, declared=declared))
+        return progress.silent("in4", BEGIN + timedelta(seconds=10))
+
+    assert [committed(*each).seconds for each in ((1, None, 0), (2, 2, 0), (5, 2, 1), (6, 2, 0))] == [10, 8, 5, 5]
+    note = Declared("k", "in4", "<3>", "ann", BEGIN)
+    assert committed(7, 2, 1, note).seconds == 5
+    assert committed(8, 2, 1, note).seconds == 2
