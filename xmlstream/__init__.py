@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xmlstream.builder.method_sql import Groups, session_window
-    from xmlstream.builder.query import Query, multiway_join
+    from xmlstream.builder.method_sql import session_window
+    from xmlstream.builder.query import Groups, Query, multiway_join
     from xmlstream.builder.reading import (
         from_dataframe,
         from_sql,
@@ -98,8 +98,8 @@ _MODULES = {
     "xmlstream.operators.punctuators.roster": ("ByRoster",),
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),
-    "xmlstream.builder.method_sql": ("Groups", "session_window"),
-    "xmlstream.builder.query": ("multiway_join", "Query"),
+    "xmlstream.builder.method_sql": ("session_window",),
+    "xmlstream.builder.query": ("Groups", "multiway_join", "Query"),
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": (

@@ -1,8 +1,7 @@
 """SQL of the builder's methods: turns arguments into the text of a query, for columns, joins, groups and windows.
 
 Each argument is Spark SQL as text, or a `Column` of PySpark that can be written as such. It is parsed by itself before
-it becomes part of a query's text, so an error points into the argument. `Query.group_by` and `Query.tuple_window`
-return `Groups` and `TupleWindows`, to aggregate or rank.
+it becomes part of a query's text, so an error points into the argument.
 
 Names are PySpark's: `JOINS` has PySpark's names of joins.
 """
@@ -12,33 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args
 
-from xmlstream.builder.run_options import ON_GROUPS, ON_WINDOWS, in_sentences
-from xmlstream.dataclasses import dataclass
+from xmlstream.builder.run_options import in_sentences
 from xmlstream.operators.expressions.dialect import expression, parsed
 from xmlstream.operators.expressions.duration import duration
 from xmlstream.operators.joins.join_sides import JoinKind
-from xmlstream.operators.top_n import Rank
-from xmlstream.plan.nodes import unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.sql.clauses.plan_builder import finished
-from xmlstream.sql.clauses.relation import Item, Relation, resolve
-from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.refused.supported import require_supported
-from xmlstream.sql.script import analyst_of
-from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-    from xmlstream.builder.query import Query
 
 
 def argument(given: str | Column) -> QueryText:
@@ -360,88 +347,3 @@ def asof_sql(
         else f"INTERVAL '{length}' MICROSECONDS"
     )
     return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(span), "\n)"]
-
-
-@in_sentences("a grouped query", ON_GROUPS)
-@dataclass(frozen=True, slots=True, repr=False)
-class Groups:
-    """The groups of a query's tuples, to aggregate or rank."""
-
-    query: Query
-    keys: tuple[str | Column, ...]
-
-    def __repr__(self) -> str:
-        return f"Groups[{', '.join(map(sql_text, self.keys))}] of {self.query!r}"
-
-    def agg(self, *aggregates: str | Column, **named: str) -> Query:
-        """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
-
-        Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`, or
-        `agg(spread="max(a) - min(a)")`.
-
-        Raises:
-            QueryError: There are neither keys nor aggregates, or no expression without keys has an aggregate.
-        """
-        aggregates = with_names(aggregates, named)
-        if not self.keys and not aggregates:
-            raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
-        items = sql_list((*self.keys, *aggregates))
-        numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        texts = [*map(sql_text, aggregates)]
-        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in texts)
-        if not numbers and not aggregates_in(*chain.from_iterable(trees)):
-            raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
-        return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
-
-    def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:
-        """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.
-
-        Args:
-            n: Number of tuples per group.
-            order: Attributes to sort by, each perhaps with a direction.
-            number: Name of an attribute for the tuple's rank in its group; by default the result has none.
-            rank: The SQL function that ranks; `rank` and `dense_rank` keep ties.
-
-        Raises:
-            QueryError: `order` is empty.
-        """
-        if not order:
-            raise QueryError("top needs an order", hint=f'for example top({n}, "price DESC")')
-        called = number or unique("rank", self.query.schema.names)
-        by = [" PARTITION BY ", *sql_list(self.keys)] if self.keys else []
-        over = [*by, " ORDER BY ", ", ".join(sort_key_sql(key) for key in order), f") AS {quoted(called)} FROM `input`"]
-        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
-        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
-        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
-
-
-@in_sentences("a window of tuples", ON_WINDOWS)
-@dataclass(frozen=True, slots=True)
-class TupleWindows:
-    """The windows of a number of tuples each, to aggregate."""
-
-    query: Query
-    window: TupleWindow
-
-    def agg(self, *aggregates: str | Column, **named: str) -> Query:
-        """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
-
-        Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
-
-        Raises:
-            QueryError: There is no aggregate; or the tuples have no order, for example after a merge or a join.
-        """
-        aggregates = with_names(aggregates, named)
-        if not aggregates:
-            raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')
-        text = QueryText.joined(["SELECT ", *sql_list(aggregates), " FROM `input`"])
-        statement = parse_statements(text)[0]
-        require_supported(statement.tree, text)
-        relation = Relation.of(self.query.root)
-        items = [
-            Item(tree.alias or None, resolve(tree.unalias().unnest(), relation, text))
-            for tree in statement.tree.expressions
-        ]
-        analyst = analyst_of(self.query.spark)
-        made = over_tuples(self.query.root, self.window, items, analyst, text)
-        return type(self.query)(self.query.spark, finished(made, analyst, text))

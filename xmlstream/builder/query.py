@@ -4,18 +4,20 @@ Arguments are Spark SQL as text, or a `Column` of PySpark that can be written as
 method returns a new one. A method builds the same plan as the SQL that it stands for: `q.select("a").where("a > 1")` is
 `SELECT a FROM q`, then `SELECT * … WHERE a > 1`.
 
-`multiway_join` joins many queries at once: a chain of punctuations across them purges tuples that no pair of them could
-purge (Li et al. 2006, §3.2.1).
+`Query.group_by` and `Query.tuple_window` return `Groups` and `TupleWindows`, to aggregate or rank. `multiway_join`
+joins many queries at once: a chain of punctuations across them purges tuples that no pair of them could purge (Li et
+al. 2006, §3.2.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
-from xmlstream.builder.method_sql import Groups, TupleWindows, argument
-from xmlstream.builder.run_options import ON_QUERIES, called, in_sentences
+from xmlstream.builder.method_sql import argument
+from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
@@ -27,7 +29,8 @@ from xmlstream.operators.punctuate import Punctuate, Ungrammatical
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.operators.sort import Sort
-from xmlstream.plan.nodes import Node
+from xmlstream.operators.top_n import Rank
+from xmlstream.plan.nodes import Node, unique
 from xmlstream.plan.written_plan import tree
 from xmlstream.punct_ns.errors import QueryError, UsageError, in_callers_words
 from xmlstream.punct_ns.slices import quoted
@@ -35,11 +38,12 @@ from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.sql import translation
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
-from xmlstream.sql.clauses.relation import Relation, resolve
-from xmlstream.sql.clauses.row_windows import TupleWindow, require_arrival_order
-from xmlstream.sql.created_functions import note_registered
+from xmlstream.sql.clauses.relation import Item, Relation, resolve
+from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples, require_arrival_order
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.script import analyst_of
+from xmlstream.sql.refused.supported import require_supported
+from xmlstream.sql.script import analyst_of, plan_over
+from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 from xmlstream.sql.tables.stream_options import rules_of
 
@@ -348,14 +352,10 @@ class Query(Runnable):
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query of a SQL text in which `input` is this query; `others` are further queries by name."""
-        text = QueryText.joined(parts)
-        note_registered(self.spark, text.text)
-        statement = parse_statements(text)[0]
         for other in others.values():
             _require_query(other)
-        tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
-        translation.sketched(statement, tables)
-        return Query(self.spark, translation.planned(statement, tables, analyst_of(self.spark)))
+        nodes = {"input": self.root, **{name: query.root for name, query in others.items()}}
+        return Query(self.spark, plan_over(self.spark, QueryText.joined(parts), nodes))
 
     def _combined(self, kind: str, other: Query, *, without_duplicates: bool = False) -> Query:
         _require_query(other)
@@ -366,6 +366,96 @@ class Query(Runnable):
         analyst = analyst_of(self.spark)
         whole = combined_relation(kind, [Relation.of(self.root), Relation.of(other.root)], analyst)
         return Query(self.spark, (distinct(whole, analyst, "union") if without_duplicates else whole).node)
+
+
+@in_sentences("a grouped query", ON_GROUPS)
+@dataclass(frozen=True, slots=True, repr=False)
+class Groups:
+    """The groups of a query's tuples, to aggregate or rank."""
+
+    query: Query
+    keys: tuple[str | Column, ...]
+
+    def __repr__(self) -> str:
+        return f"Groups[{', '.join(map(method_sql.sql_text, self.keys))}] of {self.query!r}"
+
+    def agg(self, *aggregates: str | Column, **named: str) -> Query:
+        """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
+
+        Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`, or
+        `agg(spread="max(a) - min(a)")`.
+
+        Raises:
+            QueryError: There are neither keys nor aggregates, or no expression without keys has an aggregate.
+        """
+        aggregates = method_sql.with_names(aggregates, named)
+        if not self.keys and not aggregates:
+            raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
+        items = method_sql.sql_list((*self.keys, *aggregates))
+        numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
+        texts = [*map(method_sql.sql_text, aggregates)]
+        trees = (parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions for text in texts)
+        if not numbers and not aggregates_in(*chain.from_iterable(trees)):
+            raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
+        return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
+
+    def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:
+        """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.
+
+        Args:
+            n: Number of tuples per group.
+            order: Attributes to sort by, each perhaps with a direction.
+            number: Name of an attribute for the tuple's rank in its group; by default the result has none.
+            rank: The SQL function that ranks; `rank` and `dense_rank` keep ties.
+
+        Raises:
+            QueryError: `order` is empty.
+        """
+        if not order:
+            raise QueryError("top needs an order", hint=f'for example top({n}, "price DESC")')
+        called = number or unique("rank", self.query.schema.names)
+        by = [" PARTITION BY ", *method_sql.sql_list(self.keys)] if self.keys else []
+        over = [
+            *by,
+            " ORDER BY ",
+            ", ".join(method_sql.sort_key_sql(key) for key in order),
+            f") AS {quoted(called)} FROM `input`",
+        ]
+        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
+        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
+        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
+
+
+@in_sentences("a window of tuples", ON_WINDOWS)
+@dataclass(frozen=True, slots=True)
+class TupleWindows:
+    """The windows of a number of tuples each, to aggregate."""
+
+    query: Query
+    window: TupleWindow
+
+    def agg(self, *aggregates: str | Column, **named: str) -> Query:
+        """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
+
+        Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
+
+        Raises:
+            QueryError: There is no aggregate; or the tuples have no order, for example after a merge or a join.
+        """
+        aggregates = method_sql.with_names(aggregates, named)
+        if not aggregates:
+            raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')
+        text = QueryText.joined(["SELECT ", *method_sql.sql_list(aggregates), " FROM `input`"])
+        statement = parse_statements(text)[0]
+        require_supported(statement.tree, text)
+        relation = Relation.of(self.query.root)
+        items = [
+            Item(tree.alias or None, resolve(tree.unalias().unnest(), relation, text))
+            for tree in statement.tree.expressions
+        ]
+        analyst = analyst_of(self.query.spark)
+        made = over_tuples(self.query.root, self.window, items, analyst, text)
+        return Query(self.query.spark, finished(made, analyst, text))
 
 
 def _require_query(other: object) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from xmlstream.builder.query import Query
+from xmlstream.builder.method_sql import argument
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, result_with
 from xmlstream.diagnosis.report import WaitingReport, in_numbers
@@ -55,6 +55,8 @@ from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.session.engines import engine_of, is_in_process, open_session
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sink.result_tables import no_rows, objects_text, values_alone
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.script import plan_over
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -331,7 +333,8 @@ def _predicate(session: Session, schema: Schema, where: str | None, result: str 
         return None
     answers = Node(Static("answers", schema), (), "answers")
     try:
-        made = Query(session, answers).where(where).root
+        text = QueryText.joined(["SELECT * FROM `input` WHERE ", argument(where)])
+        made = plan_over(session, text, {"input": answers})
     except QueryError as error:
         hint = error.hint if result is None else f"for the result {result}: {error.hint}; --result names another"
         raise QueryError(error.what, where=error.where, hint=hint) from None

@@ -28,6 +28,7 @@ from xmlstream.session.engines import is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
@@ -333,6 +334,19 @@ def _no_query(statement: Statement) -> QueryError:
             what = refusal(tree)[0]
     hint = "a query is CREATE TABLE for each source, then SELECT or INSERT INTO … SELECT"
     return statement.text.error(what, statement.start, hint)
+
+
+def plan_over(session: Session, text: QueryText, inputs: Mapping[str, Node]) -> Node:
+    """The plan of one query over plans, by the names that the text has for these.
+
+    Raises:
+        QueryError: The text is not SQL, uses an unsupported part of SQL, or an unknown name.
+    """
+    note_registered(session, text.text)
+    statement = parse_statements(text)[0]
+    tables = {name: Relation.of(node) for name, node in inputs.items()}
+    sketched(statement, tables)
+    return planned(statement, tables, analyst_of(session))
 
 
 def analyst_of(session: Session) -> WholeAnalyst:

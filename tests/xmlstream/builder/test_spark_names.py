@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from xmlstream.builder.method_sql import Groups
-from xmlstream.builder.query import Query
+from xmlstream.builder.query import Groups, Query
 from xmlstream.builder.run_options import ON_QUERIES, settings_of
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.sink.target import Target
