@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
+from xmlstream.operators.frames.expression import Copy, as_columns
 from xmlstream.operators.state.ages import SINCE, combined_ages, deduplicated
-from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -46,7 +46,7 @@ class Aggregation:
             return self._aggregated(tuples, {name: text for p in merges for name, text in p.first.items()})
         keys = {key.lower() for key in self.keys}
         others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
-        needed = tuples.select(*map(quoted, [*self.keys, *others]))
+        needed = tuples.select(*[*self.keys, *others])
         return needed.distinct() if self.ignores_duplicates else needed
 
     def partials(self, tuples: Frame) -> Frame | None:
@@ -57,7 +57,7 @@ class Aggregation:
         columns = list(dict.fromkeys(column for p in self.merges or () for column in p.first))
         if not columns or not set(columns) <= set(tuples.columns):
             return None
-        return tuples.select(*map(quoted, (*self.keys, *columns)))
+        return tuples.select(*(*self.keys, *columns))
 
     def combined(self, kept: Frame, ages: Sequence[str] = ()) -> Frame:
         """Kept rows of several slices, combined; `ages` are the columns of their ages."""
@@ -79,11 +79,11 @@ class Aggregation:
     def _with_values(self, kept: Frame, *beside: str) -> Frame:
         """Adds to each group the values that its partial aggregates give."""
         pairs = zip(self.merges or (), self.aggregates, strict=True)
-        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in pairs]
-        return kept.select(*map(quoted, self.keys), *values, *beside)
+        values = as_columns({a.attribute.name: Copy(p.last) if p.last in p.first else p.last for p, a in pairs})
+        return kept.select(*self.keys, *values, *beside)
 
     def _aggregated(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The groups with these columns, given as Spark's aggregates by name."""
         if not columns:
-            return frame.select(*map(quoted, self.keys)).distinct()
-        return frame.group_by(self.keys, [f"{text} AS {quoted(name)}" for name, text in columns.items()])
+            return frame.select(*self.keys).distinct()
+        return frame.group_by(self.keys, columns)

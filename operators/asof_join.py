@@ -34,6 +34,7 @@ from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.closing_conditions import Condition, Grouping, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
 from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.frames.expression import Equal, Present, all_of
 from xmlstream.operators.joins.equal_attributes import rewritten_schemes
 from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
 from xmlstream.operators.joins.forgetting import forget_keys
@@ -159,15 +160,15 @@ class AsofJoin(Operator):
         same = [quoted(name) for name in (*self.right_on, self.right_at)]
         others = [quoted(a.name) for a in right if not a.domain.opaque]
         order = ", ".join(others) or same[0]
-        place = f"row_number() OVER (PARTITION BY {', '.join(same)} ORDER BY {order}) AS {own('place')}"
-        alone = frame.drop(*self._keys[1].columns).select("*", place).where(f"{own('place')} = 1")
+        place = f"row_number() OVER (PARTITION BY {', '.join(same)} ORDER BY {order})"
+        alone = frame.drop(*self._keys[1].columns).with_column(own("place"), place).where(f"{own('place')} = 1")
         return self._keys[1].with_columns(alone.drop(own("place")))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         scratch = state.scratch(_OfSlice)
         scratch.left, new = state.arrived(inputs)
         if new is not None:
-            present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in (*self.right_on, self.right_at))
+            present = all_of(*map(Present, (*self.right_on, self.right_at)))
             scratch.right = replace(new, frame=new.frame.where(present), exact=False)
         return None
 
@@ -185,16 +186,16 @@ class AsofJoin(Operator):
     def _with_partners(self, left: Tuples, state: OperatorState) -> Tuples:
         kept, new = state.log("right").whole(), state.scratch(_OfSlice).right
         key, names = self._keys[1], state.inputs[1].names
-        parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
+        parts = [replace(p, frame=p.frame.select(*names)) for p in (kept, new) if p is not None]
         right = bag_union(parts) or Tuples(state.nothing(1), 0)
         followed = right.some(self._followed(right.frame, state.inputs[1]))
         following, *_ = key.columns
         before, until = ("<", "<=") if self.strict else ("<=", "<")
-        same = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
+        same = map(Equal, self.left_on, self.right_on)
         last = f"{quoted(self.right_at)} {before} {quoted(self.left_at)}"
-        none_between = f"({following} IS NULL OR {quoted(self.left_at)} {until} {following})"
-        within = [f"({self.tolerance})"] if self.tolerance is not None else []
-        joined = theta_join(left, followed, " AND ".join([*same, last, none_between, *within]), self.kind)
+        none_between = f"{following} IS NULL OR {quoted(self.left_at)} {until} {following}"
+        within = [self.tolerance] if self.tolerance is not None else []
+        joined = theta_join(left, followed, all_of(*same, last, none_between, *within), self.kind)
         return left.some(joined.frame.drop(*key.columns))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

@@ -30,7 +30,6 @@ from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Distinct(Operator):
             return None
         attributes = state.inputs[0]
         kept = state.log("tuples")
-        once = new.some(new.frame.select(*map(quoted, attributes.names)).distinct())
+        once = new.some(new.frame.select(*attributes.names).distinct())
         once, there = kept.near(once, attributes.names)
         return kept.append(anti_join(once, there, attributes.names))
 

@@ -23,7 +23,7 @@ from typing import ClassVar
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Grouping, StateModel
-from xmlstream.operators.frames.held import first_rows
+from xmlstream.operators.frames.matching import first_of_each
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.completion import completed, completion_sets, forget_completed
 from xmlstream.operators.state.operator_state import OperatorState
@@ -33,9 +33,7 @@ from xmlstream.operators.taking_over import TakesOver
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import POSITION, own, quoted
-
-_PLACE = own("place")
+from xmlstream.punct_ns.slices import POSITION, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +81,10 @@ class DistinctOn(Operator):
         if new is None:
             return None
         require_positions(new, "the first tuple of each key")
-        kept, names = state.log("keys"), list(map(quoted, self.keys))
-        place = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {POSITION}) AS {_PLACE}"
-        if (here := first_rows(new.frame, self.keys, POSITION)) is None:
-            first = new.some(new.frame.select("*", place).where(f"{_PLACE} = 1").drop(_PLACE))
-        else:
-            first = Tuples(new.frame.engine.rows(here, new.frame.struct()), here.num_rows, computed=True)
-        first, there = kept.near(first, self.keys)
+        kept = state.log("keys")
+        first, there = kept.near(new.some(first_of_each(new.frame, self.keys, POSITION)), self.keys)
         found = state.computed(anti_join(first, there, self.keys))
-        kept.append(Tuples(found.frame.select(*names), found.at_most, found.exact))
+        kept.append(Tuples(found.frame.select(*self.keys), found.at_most, found.exact))
         return found
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

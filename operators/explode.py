@@ -26,6 +26,7 @@ from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
@@ -89,9 +90,11 @@ class Explode(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        others = (quoted(name) for name in self.schema(state.inputs[0]).names[:-1])
-        exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)}) AS {quoted(self.element.name)}"
-        return state.computed(Tuples(new.frame.select(*others, exploded), LENGTH * new.at_most, exact=False))
+        others = self.schema(state.inputs[0]).names[:-1]
+        exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)})"
+        return state.computed(
+            Tuples(new.frame.select(*others, Column(self.element.name, exploded)), LENGTH * new.at_most, exact=False)
+        )
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema = state.inputs[0]

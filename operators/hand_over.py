@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Selection, Terms, own_terms
-from xmlstream.operators.frames.matching import condition, not_matching
+from xmlstream.operators.frames.matching import condition_text, not_matching
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
@@ -93,7 +93,7 @@ class HandOver(Operator):
         return replace(self, punctuates=True)
 
     def selection(self, *inputs: Schema) -> Selection:
-        return Selection((f"NOT ({condition(self.excludes(*inputs), as_data=False)})",))
+        return Selection((f"NOT ({condition_text(self.excludes(*inputs))})",))
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         never = _parsed((*self.closed, *self.lost), inputs[0])[1] if self.punctuates else PunctuationSet(inputs[0])

@@ -36,6 +36,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
 from xmlstream.operators.closing_conditions import Condition, Every
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
+from xmlstream.operators.frames.expression import Column, as_columns, spark_sql
 from xmlstream.operators.joins.equal_attributes import equal_terms_of_two
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.joins.forgetting import forget_keys
@@ -54,7 +55,6 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Join(Operator):
 
     def parameters(self, output: Schema) -> str:
         purge = "" if not self.purge.chosen or self.purge.is_eager else "; purge eager, since it is a join of two"
-        return f"{self.kind}: {self.equi_join.condition}{purge}"
+        return f"{self.kind}: {spark_sql(self.equi_join.condition)}{purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among((*needed, *self.equi_join.references), schema) for schema in inputs]
@@ -214,9 +214,11 @@ class Join(Operator):
 
     def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
         """Extends tuples without a partner by nulls for the other side."""
-        own = [quoted(name) for name in state.inputs[side].names]
-        nulls = [f"CAST(NULL AS {a.domain.type}) AS {quoted(a.name)}" for a in state.inputs[1 - side]]
-        return replace(tuples, frame=tuples.frame.select(*(own + nulls if side == 0 else nulls + own)))
+        own: Sequence[str | Column] = state.inputs[side].names
+        nulls: Sequence[str | Column] = as_columns(
+            {a.name: f"CAST(NULL AS {a.domain.type})" for a in state.inputs[1 - side]}
+        )
+        return replace(tuples, frame=tuples.frame.select(*(*own, *nulls) if side == 0 else (*nulls, *own)))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         scratch = state.scratch(_OfSlice)

@@ -40,7 +40,6 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -133,14 +132,14 @@ class LookAhead(OrderedRows):
         computed = state.computed(Tuples(rows, sum(part.at_most for part in (new, *earlier)), exact=False))
         going_on = not_matching(computed.frame, complete)
         kept = going_on.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
-        log.add(computed.some(kept.select(*map(quoted, schema.names), NUMBER)))
+        log.add(computed.some(kept.select(*schema.names, NUMBER)))
         answered = going_on.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
         if complete:
             answered = answered.union(matching(computed.frame, complete))
         # Without those that were complete before.
         answered = answered.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
         shown = [*schema.names, *(function.attribute.name for function in self.functions)]
-        return replace(computed.some(answered.select(*map(quoted, shown))), computed=True)
+        return replace(computed.some(answered.select(*shown)), computed=True)
 
     def _last_rows(self, rows: Frame) -> Frame:
         """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
@@ -150,9 +149,8 @@ class LookAhead(OrderedRows):
         """New rows and the last ones before them, with their functions and their numbers."""
         rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
-        answers = (
-            f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
-            f" AS {quoted(over.attribute.name)}"
+        answers = {
+            over.attribute.name: f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
             for over in self.functions
-        )
-        return with_latest(rows, self.groups).select("*", *answers)
+        }
+        return with_latest(rows, self.groups).with_columns(answers)

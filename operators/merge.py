@@ -33,7 +33,6 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.recast import recast_all, required_of
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, meets
-from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Merge(Operator):
         return StateSchema(sets=common_sets(_streams(len(inputs)), self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        names = [quoted(name) for name in self.attributes.names]
+        names = self.attributes.names
         parts = (slice_.tuples for slice_ in inputs)
         whole = bag_union(new and replace(new, frame=new.frame.select(*names)) for new in parts)
         return whole and replace(whole, of_each=1)

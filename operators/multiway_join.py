@@ -31,6 +31,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import StateModel
 from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.frames.expression import Equal, Present, all_of
 from xmlstream.operators.joins.chained_purge import (
     NO_CHAIN_BOUNDS,
     ChainBounds,
@@ -66,7 +67,6 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class MultiwayJoin(Operator):
         found = self._with_new(tuple(range(self.inputs)), before, after, scratch.new)
         if found is None:
             return None
-        frame = found.frame.select(*map(quoted, self.schema(*state.inputs).names))
+        frame = found.frame.select(*self.schema(*state.inputs).names)
         return replace(found, frame=frame.where(self.residual) if self.residual else frame)
 
     def _with_new(
@@ -200,15 +200,15 @@ class MultiwayJoin(Operator):
             self._joined(self._with_new(other, before, after, new), other, one, before),
         ]
         names = list(dict.fromkeys(name for term in terms if term is not None for name in term.frame.columns))
-        return bag_union(term and replace(term, frame=term.frame.select(*map(quoted, names))) for term in terms)
+        return bag_union(term and replace(term, frame=term.frame.select(*names)) for term in terms)
 
     def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
         """The new tuples of an input that have neither a null key nor a null bound; they are kept."""
         if slice_.tuples is None:
             return None
         needed = dict.fromkeys((*self.graph.keys(i).values(), *self.bounds.needs(i)))
-        present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in needed)
-        frame = slice_.tuples.frame.select(*map(quoted, state.inputs[i].names)).where(present)
+        present = all_of(*map(Present, needed))
+        frame = slice_.tuples.frame.select(*state.inputs[i].names).where(present)
         new = self._kept(i, state).append(slice_.tuples.some(frame))
         return new if new.at_most else None
 
@@ -222,8 +222,8 @@ class MultiwayJoin(Operator):
             if whole is None or part is None:
                 return None
             names = self.graph.keys(i)
-            same = [f"{quoted(known[key])} = {quoted(names[key])}" for key in names if key in known]
-            whole = theta_join(whole, part, " AND ".join(same))
+            same = [Equal(known[key], names[key]) for key in names if key in known]
+            whole = theta_join(whole, part, all_of(*same))
             known = {**names, **known}
         return whole
 

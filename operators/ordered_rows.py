@@ -126,7 +126,7 @@ class InOrder(Operator, Protocol):
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Keeps the new tuples until the order is closed up to them."""
         if (new := inputs[0].tuples) is not None:
-            names = [quoted(name) for name in state.inputs[0].names]
+            names = state.inputs[0].names
             state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
         return None
 

@@ -39,6 +39,7 @@ from xmlstream.operators.expressions.dialect import attributes_in, expression
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in
 from xmlstream.operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
 from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.frames.expression import Copy, as_columns
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.closed_set import Derived
@@ -62,7 +63,7 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.recast import required_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, meets
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.value_set import ValueSet
 
 
@@ -351,11 +352,10 @@ class Project(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        columns = [f"{column.expression} AS {quoted(column.attribute.name)}" for column in self.columns]
-        if POSITION in new.frame.columns:
-            columns.append(POSITION)
+        columns = as_columns({c.attribute.name: Copy(c.copy_of) if c.copy_of else c.expression for c in self.columns})
+        position = [POSITION] if POSITION in new.frame.columns else []
         computed = new.computed and all(column.copy_of for column in self.columns)
-        made = Tuples(new.frame.select(*columns), new.at_most, new.exact, computed, of_each=1)
+        made = Tuples(new.frame.select(*columns, *position), new.at_most, new.exact, computed, of_each=1)
         return self._as_declared(made, state) if self._declared else made
 
     def _as_declared(self, made: Tuples, state: OperatorState) -> Tuples:

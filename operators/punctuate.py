@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Operator, Selection
-from xmlstream.operators.frames.frame import in_order
-from xmlstream.operators.frames.held import computed_rows
+from xmlstream.operators.frames.expression import Order
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, DISTANCES, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
@@ -43,7 +42,7 @@ from xmlstream.punct_ns.grammar import MEND, sentence
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import POSITION, in_utc, quoted
+from xmlstream.punct_ns.slices import POSITION, in_utc
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -113,13 +112,13 @@ class Punctuate(Operator):
             self._nothing_came(state)
             return None
         require_positions(new, f"punctuate by {self.rule.name}")
-        here = computed_rows(new.frame)
+        here = new.frame.here()
         if here is not None and (known := self.rule.facts_of(here, state)) is not None:
             scratch.found = self.rule.new_punctuations(None, known, state)
             return Tuples(new.frame, here.num_rows) if here.num_rows else None
         aggregates = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
         flagged = self.rule.flagged(new.frame, state)
-        observed, metrics = flagged.observed(*(f"{text} AS {name}" for name, text in aggregates.items()))
+        observed, metrics = flagged.observed(aggregates)
         # Each tuple at most twice, and the rule's own rows: few, or as many as it keeps.
         computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
         if not (facts := metrics()):
@@ -128,10 +127,9 @@ class Punctuate(Operator):
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
         scratch.found = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
-        names = [quoted(name) for name in new.frame.columns]
         if not facts["on"]:
             return None
-        left = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NULL").select(*names)
+        left = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NULL").select(*new.frame.columns)
         return Tuples(left, facts["on"])
 
     def _nothing_came(self, state: OperatorState) -> None:
@@ -150,9 +148,7 @@ class Punctuate(Operator):
         """Reports late tuples, as `ungrammatical` decides, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
             first = (
-                computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} <> '{AHEAD}'")
-                .limit(1, in_order(POSITION))
-                .to_arrow()
+                computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} <> '{AHEAD}'").limit(1, Order(POSITION)).to_arrow()
             )
             raise self._offence(in_utc(first).to_pylist()[0], computed, state)
         state.set_aside += facts["late"] + facts["ahead"]

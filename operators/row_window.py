@@ -35,6 +35,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
 from xmlstream.operators.expressions.aggregates import NUMBER, Over, Width
 from xmlstream.operators.expressions.duration import lengthening
+from xmlstream.operators.frames.expression import Column, Copy, Order
 from xmlstream.operators.ordered_rows import Begun, OrderedRows
 from xmlstream.operators.required_punctuations import Held, Row, Way, on
 from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
@@ -149,8 +150,8 @@ class RowWindow(OrderedRows):
         if self.keys or new is None:
             return OrderedRows.step(self, inputs, state)
         require_positions(new, "a window by arrival")
-        names = [quoted(name) for name in state.inputs[0].names]
-        return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
+        frame = new.frame.select(*state.inputs[0].names, POSITION)
+        return self._answered(state.computed(replace(new, frame=frame)), state)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         if not self.keys:
@@ -194,32 +195,35 @@ class RowWindow(OrderedRows):
         numbered = self._with_functions(self._numbered(ready, rows.whole(), schema)).where(NEW)
         shown = [*schema.names, *(over.attribute.name for over in self.functions)]
         position = [POSITION] if POSITION in numbered.columns else []
-        known = [*map(quoted, schema.names), NUMBER, *self._so_far]
+        known = [*schema.names, NUMBER, *self._so_far]
         # Read twice: as output, and as rows that later ones look back at.
-        result = numbered.select(*dict.fromkeys((*known, *map(quoted, shown), *position)))
+        result = numbered.select(*dict.fromkeys((*known, *shown, *position)))
         computed = state.computed(Tuples(result, ready.at_most, ready.exact))
         rows.add(replace(computed, frame=computed.frame.select(*known)))
-        return replace(computed, frame=computed.frame.select(*map(quoted, shown), *position))
+        return replace(computed, frame=computed.frame.select(*shown, *position))
 
     def _numbered(self, ready: Tuples, before: Tuples | None, schema: Schema) -> Frame:
         """The tuples, and the earlier rows of their groups, each with its number."""
         if before is not None and self.groups:
             before = semi_join(before, ready, self.groups)
         earlier = [] if before is None else [before.frame]
-        order = total(self.keys, schema, self.groups) if self.keys else [POSITION]
+        order = total(self.keys, schema, self.groups) if self.keys else [Order(POSITION)]
         return numbered(ready.frame, earlier, self.groups, order)
 
     def _with_functions(self, rows: Frame) -> Frame:
         """The numbered rows with their functions, and with the partial aggregates of all rows so far."""
         grown = self._ranked(self._grown(rows))
-        return grown.select("*", *(self._answer(number, over) for number, over in enumerate(self.functions)))
+        answers = (self._answer(number, over) for number, over in enumerate(self.functions))
+        return grown.with_columns(
+            {over.attribute.name: answer for over, answer in zip(self.functions, answers, strict=True)}
+        )
 
     def _last_rows(self, rows: Frame) -> Frame:
         """The rows of each group to keep. Applied to parts of the rows, it keeps all that are kept of the whole."""
         kept, last = [f"{NUMBER} > {LATEST} - {self.looks_back}"], with_latest(rows, self.groups)
         if self.distances:
             key = quoted(self.keys[0].attribute)
-            last = last.select("*", f"max({key}) OVER ({partition(self.groups)}) AS {_UP_TO}")
+            last = last.with_column(_UP_TO, f"max({key}) OVER ({partition(self.groups)})")
             kept += (f"coalesce({key} >= {_UP_TO} - {distance}, {key} IS NOT NULL)" for distance in self.distances)
         return last.where(" OR ".join(kept)).drop(LATEST, _UP_TO)
 
@@ -241,7 +245,7 @@ class RowWindow(OrderedRows):
             text = f"last_value({merging.last}) OVER ({whole})" if over.peers else merging.last
         else:
             text = f"{over.expression} OVER ({group} ORDER BY {NUMBER}{over.frame})"
-        return f"CAST({text} AS {over.attribute.domain.type}) AS {quoted(over.attribute.name)}"
+        return f"CAST({text} AS {over.attribute.domain.type})"
 
     @property
     def _peers(self) -> str:
@@ -252,13 +256,13 @@ class RowWindow(OrderedRows):
         if not self._is_dense:
             return rows
         group = partition(self.groups)
-        among = rows.select("*", f"min({NUMBER}) OVER ({self._peers}) AS {_FIRST}")
-        among = among.select("*", f"dense_rank() OVER ({group} ORDER BY {_FIRST}) AS {_AMONG}").drop(_FIRST)
-        others = [quoted(name) for name in rows.columns if name != _DENSE]
+        among = rows.with_column(_FIRST, f"min({NUMBER}) OVER ({self._peers})")
+        among = among.with_column(_AMONG, f"dense_rank() OVER ({group} ORDER BY {_FIRST})").drop(_FIRST)
+        others = [name for name in rows.columns if name != _DENSE]
         if _DENSE not in rows.columns:
-            return among.select(*others, f"{_AMONG} AS {_DENSE}")
+            return among.select(*others, Column(_DENSE, Copy(_AMONG)))
         more = f"coalesce(max(IF({NEW}, NULL, {_DENSE} - {_AMONG})) OVER ({group}), 0)"
-        return among.select(*others, f"{_AMONG} + {more} AS {_DENSE}")
+        return among.select(*others, Column(_DENSE, f"{_AMONG} + {more}"))
 
     @property
     def _is_dense(self) -> bool:
@@ -270,22 +274,22 @@ class RowWindow(OrderedRows):
         if not running:
             return rows
         spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
-        alone = (
-            f"{text} OVER ({spec} ROWS BETWEEN CURRENT ROW AND CURRENT ROW) AS {name}_alone"
+        alone = {
+            f"{name}_alone": f"{text} OVER ({spec} ROWS BETWEEN CURRENT ROW AND CURRENT ROW)"
             for name, text in running.items()
-        )
-        others = [quoted(name) for name in rows.columns if name not in running]
+        }
+        others = [name for name in rows.columns if name not in running]
         before = (
-            f"IF({NEW}, {name}_alone, IF({NUMBER} = {BEFORE}, {name}, NULL)) AS {name}"
+            Column(name, f"IF({NEW}, {name}_alone, IF({NUMBER} = {BEFORE}, {name}, NULL))")
             if name in rows.columns
-            else f"{name}_alone AS {name}"
+            else Column(name, Copy(f"{name}_alone"))
             for name in running
         )
         # The partial aggregates of the last earlier row cover all rows up to it.
         so_far = f"{spec} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         merged = [item for number, over in self._growing for item in over.merged_over(number, so_far).items()]
-        grown = rows.select("*", *alone).select(*others, *before)
-        return grown.select(*others, *(f"{text} AS {name}" for name, text in merged))
+        grown = rows.with_columns(alone).select(*others, *before)
+        return grown.select(*others, *map(Column._make, merged))
 
     @property
     def _growing(self) -> Sequence[tuple[int, Over]]:

@@ -34,6 +34,7 @@ import pyarrow as pa
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
+from xmlstream.operators.frames.expression import Column, Copy, Equal, as_columns
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
@@ -165,7 +166,7 @@ class SecretWindow(Operator):
         numbered = state.computed(Tuples(self._numbered(new.frame, given, state.notes), new.at_most, new.exact))
         if not self._noted(numbered.frame, state):
             return None
-        log, arrived = state.log("tuples"), numbered.frame.select(*map(quoted, given.names), NUMBER)
+        log, arrived = state.log("tuples"), numbered.frame.select(*given.names, NUMBER)
         before = log.whole()
         known = arrived if before is None else before.frame.union_by_name(arrived)
         contents = self._contents(numbered.frame, known, given, state.notes["start"])
@@ -247,19 +248,18 @@ class SecretWindow(Operator):
             notes: From earlier slices, the number of `tuples`, the last `time` and the last `batch`.
         """
         time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
-        names = [quoted(name) for name in given.names]
         # A row, not literals: values change from slice to slice, and generated code must not.
         known = [[notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
         columns = (_EARLIER, _BEFORE, _BATCH_BEFORE)
         row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in known], names=list(columns))
         ddl = ", ".join(f"{name} BIGINT" for name in columns)
         beside = frame.join(frame.engine.rows(row, ddl), "true", small="right")
-        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER} AS {NUMBER}"
+        number = Column(NUMBER, f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_EARLIER}")
         before = (
-            f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
+            Column(name, f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name})")
             for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
         )
-        return beside.select(*names, number, _BEFORE, _BATCH_BEFORE).select(*names, NUMBER, *before)
+        return beside.select(*given.names, number, _BEFORE, _BATCH_BEFORE).select(*given.names, NUMBER, *before)
 
     def _facts(self, numbered: Frame) -> Mapping[str, Any]:
         """Facts on the new tuples: the last number as `tuples`, null if there are none; the last `time` and `batch`.
@@ -278,7 +278,7 @@ class SecretWindow(Operator):
             "back": f"min(IF({back}, {NUMBER}, NULL))",
             "torn": f"min(IF({torn}, {NUMBER}, NULL))",
         }
-        found = numbered.group_by((), [f"{text} AS {name}" for name, text in aggregates.items()])
+        found = numbered.group_by((), aggregates)
         (facts,) = found.to_arrow().to_pylist()
         return dict(facts)
 
@@ -299,9 +299,9 @@ class SecretWindow(Operator):
         if self.content_change:
             seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
         begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
-        report = [f"{text} AS {quoted(name)}" for name, text in zip(self.reported, (begin, end, _AT, _BY), strict=True)]
-        each = seen.select(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {_EACH}", *report)
-        return known.join(each, f"{NUMBER} = {_EACH}").select(*map(quoted, (*given.names, *self.reported)))
+        report = map(Column, self.reported, map(Copy, (begin, end, _AT, _BY)))
+        each = seen.select(Column(_EACH, f"explode(sequence({_LOW} + 1, {_HIGH}))"), *report)
+        return known.join(each, Equal(NUMBER, _EACH)).select(*(*given.names, *self.reported))
 
     def _reports(self, numbered: Frame, start: int) -> Frame:
         """The calls of Report that can have content: the triggering tuple, the instant, and the start of the scope."""
@@ -320,12 +320,12 @@ class SecretWindow(Operator):
         }[self.tick]
         # Before the first tuple, all windows are empty.
         calls = numbered.where(f"{_BEFORE} IS NOT NULL").select(
-            f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
+            Column(_BY, Copy(NUMBER)), Column(_NOW, f"CAST({time} AS BIGINT)"), Column(_AT, f"explode({instants})")
         )
         if self.of_tuples:
             return calls
-        calls = calls.where(f"{_AT} >= {start}").select(
-            "*", f"{self._open(_AT, start)} AS {_OPEN}", f"{self._open(f'({_AT} - 1)', start)} AS {_OPEN_THEN}"
+        calls = calls.where(f"{_AT} >= {start}").with_columns(
+            {_OPEN: self._open(_AT, start), _OPEN_THEN: self._open(f"({_AT} - 1)", start)}
         )
         return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
 
@@ -341,33 +341,32 @@ class SecretWindow(Operator):
         points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in bounds)
         scope = [] if self.of_tuples else [_OPEN]
         keys = [_BY, _AT, *scope]
-        points_ = reports.select(*keys, f"explode(array({points})) AS point")
-        points_ = points_.select(*keys, "point.of AS of", f"point.at AS {_POINT}")
-        tuples = known.select(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
+        points_ = reports.select(*keys, Column("point", f"explode(array({points}))"))
+        points_ = points_.select(*keys, Column("of", "point.of"), Column(_POINT, "point.at"))
+        tuples = known.select(Column(_POINT, f"CAST({quoted(self.time)} AS BIGINT)"), NUMBER)
         # The number up to an instant is the greatest of its tuples; before all kept tuples, one less than the first.
-        numbers = points_.union_by_name(tuples).select(
-            "*",
+        numbers = points_.union_by_name(tuples).with_column(
+            _COUNTED,
             f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
-            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1) AS {_COUNTED}",
+            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1)",
         )
-        counts = [f"max(IF(of = '{name}', {_COUNTED}, NULL)) AS {name}" for name, _ in bounds]
+        counts = {name: f"max(IF(of = '{name}', {_COUNTED}, NULL))" for name, _ in bounds}
         found = numbers.where("of IS NOT NULL").group_by(keys, counts)
-        arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
+        arrived = as_columns({name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)})
         if not self.of_tuples:
-            return found.select(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
-        found = found.select(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
-        lows = (f"{self._open(of, 0)} AS {name}" for name, of in ((_LOW, _HIGH), (_LOW_THEN, _HIGH_THEN)))
-        return found.select("*", *lows)
+            return found.select(*keys, _LOW, _LOW_THEN, *arrived)
+        found = found.select(*keys, *arrived)
+        return found.with_columns({_LOW: self._open(_HIGH, 0), _LOW_THEN: self._open(_HIGH_THEN, 0)})
 
     def _needed(self, frame: Frame) -> Frame:
         """The tuples that a later content can hold, or that of the last two instants."""
         time = quoted(self.time)
         if not self.of_tuples:
-            last = f"max({time}) OVER () AS {_NOW}"
-            return frame.select("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
-        timed = frame.select("*", f"max({time}) OVER () AS {_NOW}")
-        least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
-        return timed.select("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
+            last = f"max({time}) OVER ()"
+            return frame.with_column(_NOW, last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
+        timed = frame.with_column(_NOW, f"max({time}) OVER ()")
+        least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER ()"
+        return timed.with_column(_LOW, least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
 
 
 @dataclass(slots=True)

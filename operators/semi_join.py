@@ -29,6 +29,7 @@ from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import ALWAYS, Condition, StateModel
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from xmlstream.operators.expressions.throwable import takes_equals_alike
+from xmlstream.operators.frames.expression import spark_sql
 from xmlstream.operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
 from xmlstream.operators.joins.equi_join import EquiJoin
 from xmlstream.operators.joins.forgetting import forget_keys
@@ -43,7 +44,6 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import recast_all, required_of
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SemiJoin(Operator):
         return not self.anti and self.equi_join.bounded_keys[1].is_described(inputs[0])
 
     def parameters(self, output: Schema) -> str:
-        return f"{'anti' if self.anti else 'semi'}: {self.equi_join.condition}"
+        return f"{'anti' if self.anti else 'semi'}: {spark_sql(self.equi_join.condition)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         used = self.equi_join.references
@@ -220,7 +220,7 @@ class SemiJoin(Operator):
     def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
         """The part of right tuples that decides left ones: their keys, or all attributes if there is a residual."""
         names = state.inputs[1].names if self.residual else self.right_on
-        return Tuples(right.frame.select(*map(quoted, names)), right.at_most, computed=True)
+        return Tuples(right.frame.select(*names), right.at_most, computed=True)
 
 
 @dataclass(slots=True)

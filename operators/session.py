@@ -33,6 +33,7 @@ from xmlstream.operators.behaviour import Operator, Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from xmlstream.operators.expressions.aggregates import Aggregate, attributes_of
 from xmlstream.operators.expressions.duration import ANYWHERE, DAY, lengthening
+from xmlstream.operators.frames.expression import Column, Copy, Equal, Present, all_of, as_columns
 from xmlstream.operators.required_punctuations import Held, Row, Way, on
 from xmlstream.operators.sort_order import partition
 from xmlstream.operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
@@ -197,13 +198,11 @@ class Session(Operator):
         """Emits nothing; each new tuple is a session of its own until it is merged with others."""
         new = inputs[0].tuples
         if new is not None:
-            given, (start, end) = state.inputs[0], map(quoted, self.ends)
+            given, (start, end) = state.inputs[0], self.ends
             used = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
-            names = [quoted(name) for name in given.names if name.lower() in used]
-            lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").select(
-                *names,
-                f"{quoted(self.of)} AS {start}",
-                f"{later(given.attribute(self.of), self.gap, self.days)} AS {end}",
+            names = [name for name in given.names if name.lower() in used]
+            lone = new.frame.where(Present(self.of)).select(
+                *names, Column(start, Copy(self.of)), Column(end, later(given.attribute(self.of), self.gap, self.days))
             )
             state.log("sessions").add(new.some(self._aggregation.kept_form(lone)))
         return None
@@ -233,29 +232,26 @@ class Session(Operator):
         start, end, number = (*map(quoted, self.ends), own("session"))
         by = f"{partition(self.keys)} " if self.keys else ""
         in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
-        until = kept.select("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
+        until = kept.with_column(own("until"), f"max({end}) OVER ({in_order} 1 PRECEDING)")
         begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
-        numbered = until.select("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
+        numbered = until.with_column(number, f"sum({begins}) OVER ({in_order} CURRENT ROW)")
         whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
-        ends = {
-            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
-            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
-        }
-        merged = numbered.select(*(ends.get(name, quoted(name)) for name in kept.columns))
+        ends = as_columns({self.ends[0]: f"min({start}) OVER ({whole})", self.ends[1]: f"max({end}) OVER ({whole})"})
+        merged = numbered.select(*(dict(zip(self.ends, ends, strict=True)).get(name, name) for name in kept.columns))
         combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
         return self._aggregation.combined(merged, ages) if combines else merged
 
     def _touching(self, kept: Frame, new: Frame, at_most: int) -> Frame:
         """The kept sessions that one of the new ones touches; `at_most` is the number of new ones."""
         names = (*self.keys, *self.ends)
-        others = new.select(*(f"{quoted(name)} AS {own(f'new{i}')}" for i, name in enumerate(names)))
+        others = new.renamed({own(f"new{i}"): name for i, name in enumerate(names)})
         is_small = at_most <= HASHED
         start, end = map(quoted, self.ends)
         *same, begin, until = (own(f"new{i}") for i in range(len(names)))
-        tests = [f"{quoted(name)} <=> {other}" for name, other in zip(self.keys, same, strict=True)]
-        tests += [f"{start} <= {until}", f"{begin} <= {end}"]
+        equal = (Equal(name, other, nulls=True) for name, other in zip(self.keys, same, strict=True))
+        touches = all_of(*equal, f"{start} <= {until}", f"{begin} <= {end}")
         others = others.distinct() if is_small else others
-        return kept.join(others, " AND ".join(tests), "left_semi", "right" if is_small else None)
+        return kept.join(others, touches, "left_semi", "right" if is_small else None)
 
     @property
     def _aggregation(self) -> Aggregation:

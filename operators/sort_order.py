@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import NUMBER
-from xmlstream.operators.frames.frame import in_order
+from xmlstream.operators.frames.expression import Order
 from xmlstream.punct_ns.prefix import Direction
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import own, quoted
@@ -34,10 +34,9 @@ class SortKey:
         return Direction(self.descending, not self.descending if self.nulls_first is None else self.nulls_first)
 
     @property
-    def item(self) -> str:
+    def item(self) -> Order:
         """The key as an item of ORDER BY."""
-        direction = self.direction
-        return in_order(self.attribute, descending=direction.descending, nulls_first=direction.nulls_first)
+        return Order(self.attribute, self.direction.descending, self.direction.nulls_first)
 
 
 def keys_line(keys: Sequence[SortKey]) -> str:
@@ -61,7 +60,7 @@ def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
     return tuple(each.values())
 
 
-def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[str]:
+def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[Order]:
     """Items of ORDER BY for the keys and, for ties, all other attributes, ascending with null first.
 
     Attributes without an order are left out, and so are those in `decided`, which are equal in all compared tuples.
@@ -78,7 +77,7 @@ LATEST = own("latest")
 """BIGINT: the greatest number of the group."""
 
 
-def numbered(new: Frame, earlier: Sequence[Frame], groups: Sequence[str], order: Sequence[str]) -> Frame:
+def numbered(new: Frame, earlier: Sequence[Frame], groups: Sequence[str], order: Sequence[Order]) -> Frame:
     """All rows, each with its number in its group, whether it is `NEW`, and the last number `BEFORE`.
 
     Args:
@@ -87,19 +86,19 @@ def numbered(new: Frame, earlier: Sequence[Frame], groups: Sequence[str], order:
         groups: The grouping attributes.
         order: Items of ORDER BY that order the new rows of a group, without ties.
     """
-    frame = new.select("*", f"true AS {NEW}", f"CAST(NULL AS BIGINT) AS {NUMBER}")
+    frame = new.with_columns({NEW: "true", NUMBER: "CAST(NULL AS BIGINT)"})
     for before in earlier:
         frame = frame.union_by_name(before.with_column(NEW, "false"))
     group = partition(groups)
     # Earlier rows come first.
-    row = f"row_number() OVER ({group} ORDER BY {', '.join((f'{NUMBER} ASC NULLS LAST', *order))})"
-    counted = frame.select("*", f"coalesce(max({NUMBER}) OVER ({group}), 0L) AS {BEFORE}")
+    row = f"row_number() OVER ({group} ORDER BY {', '.join((f'{NUMBER} ASC NULLS LAST', *(by.text for by in order)))})"
+    counted = frame.with_column(BEFORE, f"coalesce(max({NUMBER}) OVER ({group}), 0L)")
     return counted.with_column(NUMBER, f"{row} + coalesce(min({NUMBER}) OVER ({group}), 1L) - 1")
 
 
 def with_latest(rows: Frame, groups: Sequence[str]) -> Frame:
     """Numbered rows, each with the greatest number of its group."""
-    return rows.select("*", f"max({NUMBER}) OVER ({partition(groups)}) AS {LATEST}")
+    return rows.with_column(LATEST, f"max({NUMBER}) OVER ({partition(groups)})")
 
 
 def partition(names: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
-from xmlstream.operators.expressions.dialect import passed
+from xmlstream.operators.frames.expression import Column, bigint, sql
 from xmlstream.operators.required_punctuations import Held, Way, on
 from xmlstream.operators.state.ages import microseconds
 from xmlstream.operators.state.operator_state import OperatorState
@@ -95,9 +95,9 @@ class Stamp(Operator):
         if new is None:
             return None
         # A source below reads only what is needed above, and its schema is whole.
-        names = [quoted(name) for name in state.inputs[0].names if name in new.frame.columns]
+        names = [name for name in state.inputs[0].names if name in new.frame.columns]
         position = [POSITION] if POSITION in new.frame.columns else []
-        time = f"timestamp_micros({passed(f'{microseconds(_now(state))}L')}) AS {quoted(self.attribute.name)}"
+        time = Column(self.attribute.name, sql("timestamp_micros(", bigint(microseconds(_now(state))), ")"))
         return replace(new, frame=new.frame.select(*names, time, *position), of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:

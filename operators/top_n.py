@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Terms, among
 from xmlstream.operators.closing_conditions import Condition, Grouping, Prefix, StateModel
+from xmlstream.operators.frames.expression import Column, Copy, Order
 from xmlstream.operators.frames.matching import not_matching
 from xmlstream.operators.ordered_rows import Begun, InOrder
 from xmlstream.operators.sort_order import NEW, SortKey, keys_line, once, partition, total
@@ -135,7 +136,7 @@ class TopN(InOrder):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         if (new := inputs[0].tuples) is not None and not state.punctuations("begun").set.is_all:
-            frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
+            frame, log = new.frame.select(*state.inputs[0].names), state.log("tuples")
             # A small slice is always ranked together with the kept tuples.
             first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state.inputs[0])
             log.add(new.some(first))
@@ -149,7 +150,7 @@ class TopN(InOrder):
         before = passed.whole()
         if before is not None and self.groups:
             before = semi_join(before, taken, self.groups)
-        given, shown = state.inputs[0], [quoted(name) for name in state.inputs[0].names]
+        given, shown = state.inputs[0], state.inputs[0].names
         if before is None:
             found = taken if self.number is None else taken.some(self._ranked(taken.frame, given))
         else:
@@ -159,7 +160,7 @@ class TopN(InOrder):
             # Groups go on behind the closed prefix of their order.
             found = state.computed(found)
             passed.add(found.some(not_matching(found.frame, begun.groups).select(*shown)))
-        number = [] if self.number is None else [f"{_RANK} AS {quoted(self.number.name)}"]
+        number = [] if self.number is None else [Column(self.number.name, Copy(_RANK))]
         return replace(found, frame=found.frame.select(*shown, *number))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
@@ -180,10 +181,10 @@ class TopN(InOrder):
         return self._ranked(tuples, schema).where(f"{_RANK} <= {self.n}").drop(_RANK)
 
     def _ranked(self, tuples: Frame, schema: Schema) -> Frame:
-        order = f"{partition(self.groups)} ORDER BY {', '.join(self._order(schema))}"
-        return tuples.select("*", f"{self.rank}() OVER ({order}) AS {_RANK}")
+        order = f"{partition(self.groups)} ORDER BY {', '.join(key.text for key in self._order(schema))}"
+        return tuples.with_column(_RANK, f"{self.rank}() OVER ({order})")
 
-    def _order(self, schema: Schema) -> list[str]:
+    def _order(self, schema: Schema) -> list[Order]:
         """The sort keys; for `row_number`, the attributes that order ties follow."""
         if self.rank == "row_number":
             return total(self.keys, schema, self.groups)

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Terms, among, own_terms
+from xmlstream.operators.frames.expression import Column, Present
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
@@ -165,7 +166,7 @@ class Window(Operator):
         if new is None:
             return None
         schema = state.inputs[0]
-        names = [quoted(name) for name in self.schema(schema).names[:-2]]
+        names = [*self.schema(schema).names[:-2]]
         names += filter(is_own, new.frame.columns)
         moment = schema.attribute(self.of).domain
         call = self.call(schema)
@@ -186,24 +187,24 @@ class Window(Operator):
 
     def _cut(self, frame: Frame, names: Sequence[str], call: str) -> Frame:
         """The tuples with their windows, by Spark's own `window`."""
-        cut = frame.select(*names, f"{call} AS {own('window')}")
-        return cut.select(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
+        cut = frame.select(*names, Column(own("window"), call))
+        return cut.select(*names, *(Column(self.name + end, f"{own('window')}{end}") for end in (START, END)))
 
     def _counted(self, frame: Frame, names: Sequence[str], *, may_be_null: bool) -> Frame:
         """The tuples with their windows, by integers: Spark's `window` makes structures, which takes longer."""
         micros = f"unix_micros({quoted(self.of)})"
         last, back = own("last"), own("back")
-        cut = frame.where(f"{quoted(self.of)} IS NOT NULL") if may_be_null else frame
+        cut = frame.where(Present(self.of)) if may_be_null else frame
         begin = f"{micros} - pmod({micros} - {self.offset}L, {self.slide}L)"
         if self.overlapping > 1:
             farthest = (self.overlapping - 1) * self.slide
-            backs = f"explode(sequence(0L, {farthest}L, {self.slide}L)) AS {back}"
-            cut = cut.select(*dict.fromkeys((*names, quoted(self.of))), f"{begin} AS {last}", backs)
+            backs = f"explode(sequence(0L, {farthest}L, {self.slide}L))"
+            cut = cut.select(*dict.fromkeys((*names, self.of)), Column(last, begin), Column(back, backs))
             begin = f"{last} - {back}"
         if self.size % self.slide:
             cut = cut.where(f"{micros} < {begin} + {self.size}L")
         ends = zip((begin, f"{begin} + {self.size}L"), (START, END), strict=True)
-        return cut.select(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
+        return cut.select(*names, *(Column(self.name + end, f"timestamp_micros({at})") for at, end in ends))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema, closed = state.inputs[0], state.punctuations("closed")

@@ -56,7 +56,7 @@ class Aggregate:
 class Partial:
     """An aggregate as columns that merge: `first` computes them from tuples, `merge` merges them, `last` is the value.
 
-    Both map the names of the columns to aggregates in Spark SQL.
+    The first two map the names of the columns to aggregates in Spark SQL; the value may be a column alone.
     """
 
     first: Mapping[str, str]

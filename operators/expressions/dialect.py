@@ -27,7 +27,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import StringType
 
 
@@ -278,25 +277,6 @@ def literal(value: Value, domain: Domain) -> str:
     text = value if isinstance(value, str) else domain.write(value)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'" if isinstance(domain.sql, StringType) else f"CAST('{escaped}' AS {domain.type})"
-
-
-PASSED = own("passed")
-"""The name of a function of the project's own texts: its value, a literal, is given to an engine as data."""
-
-
-def passed(value: str, beside: str = "") -> str:
-    """A literal that is given to an engine as data, so that no slice with another value compiles anew.
-
-    A column `beside` it makes it one of the rows that it is compared with, whose tests may be put in another order.
-
-    >>> passed("7L"), passed("CAST('7' AS INT)", "`n`")
-    ('__xs_passed(7L)', "__xs_passed(CAST('7' AS INT), `n`)")
-    """
-    return f"{PASSED}({value}{', ' * bool(beside)}{beside})"
-
-
-PASSED_LITERAL = rf"{PASSED}\((?P<passed>CAST\('[^'\\\x00]*' AS [A-Z_]+\)|-?\d+L)(?:, (?P<beside>`(?:[^`]|``)+`))?\)"
-"""A call of `passed` in a text, as a regular expression."""
 
 
 def attributes_in(tree: exp.Expr | str) -> list[str]:

@@ -1,18 +1,18 @@
 """Frames: lazy tables of tuples, and the engine that computes them.
 
 A frame is a tree of relational operations. Its leaves are tables that an engine gives (`Engine.rows`, `parquet`, …);
-nothing is computed until `to_arrow`, `count`, `write` or `write_parts` requests it. All expressions are SQL texts in
-Spark's dialect, under ANSI rules, with names regardless of case. An output column has a name after the last `AS`; a
-column alone keeps its name.
+nothing is computed until `to_arrow`, `count`, `write` or `write_parts` requests it. Expressions are in Spark's dialect,
+under ANSI rules, with names regardless of case (`xmlstream.operators.frames.expression`).
 
 The operations are few, and their meaning is literal:
 
-- `select`: one row for each row; `*` stands for all columns. An expression may be a window function, or one
+- `select`: one row for each row; `with_columns` keeps all columns. An expression may be a window function, or one
   `explode(…)`, which gives a row for each element.
 - `where`: the rows for which the condition is true.
 - `union`: all rows of both, by the places of columns; `union_by_name`: by names, null where a frame lacks the column.
 - `join`: `inner` and `left` give the columns of both sides, `left_semi` and `left_anti` those of the left one.
 - `group_by`: one row for each group, null being a value; without keys exactly one. `distinct`: each row once.
+- `chosen`: some of the rows, by one of two ways, as the engine can.
 - `numbered`: the rows in an order, with increasing numbers.
 - `observed`: the same rows; aggregates over them are known once they are computed.
 
@@ -21,16 +21,15 @@ Names of columns are known without the engine; types are known to the engine alo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.punct_ns.slices import quoted
+from xmlstream.operators.frames.expression import Column, Copy, Expression, Order, as_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,10 +50,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """An expression for each output column, in Spark SQL with its name; `*` for all."""
+    """The columns; with `whole`, behind all those of the input."""
 
     input: Frame
-    expressions: tuple[str, ...]
+    columns: tuple[Column, ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Where:
     """The rows for which the condition is true."""
 
     input: Frame
-    condition: str
+    condition: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,18 @@ class Join:
 
     left: Frame
     right: Frame
-    on: str
+    on: Expression
     how: JoinKind
     small: Side | None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The groups by columns, with aggregates in Spark SQL, each with its name; without keys, one row."""
+    """The groups by columns, with aggregates; without keys, one row."""
 
     input: Frame
     keys: tuple[str, ...]
-    aggregates: tuple[str, ...]
+    aggregates: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Limit:
 
     input: Frame
     rows: int
-    order: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Numbered:
     """
 
     input: Frame
-    order: tuple[str, ...]
+    order: tuple[Order, ...]
     name: str
     first: int
     few: bool
@@ -135,26 +135,31 @@ class Numbered:
 
 @dataclass(slots=True, eq=False)
 class Observed:
-    """The same rows; `aggregates` over them, in Spark SQL with their names, are known once they are computed.
+    """The same rows; `aggregates` over them are known once they are computed.
 
     `found` is for the engine.
     """
 
     input: Frame
-    aggregates: tuple[str, ...]
+    aggregates: tuple[Column, ...]
     found: Any = None
 
 
-Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
-Operation = Table | Union | Join | Unary
-
-
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """The rows of a frame that a test of Arrow's tables finds, for engines that have them as Arrow."""
+class Chosen:
+    """Some rows of the input: the driver chooses them `here`, from rows as Arrow; `otherwise` is a frame of the same.
+
+    With `compared`, it compares whole values, so that no text may be of a type whose blanks do not count.
+    """
 
     input: Frame
-    test: Callable[[pa.Table], Any]
+    here: Callable[[pa.Table], pa.Table | None]
+    otherwise: Callable[[], Frame]
+    compared: bool = False
+
+
+Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
+Operation = Table | Union | Join | Chosen | Unary
 
 
 class ClockChange(NamedTuple):
@@ -229,6 +234,9 @@ class Engine(Protocol):
     def describe(self, query: str, work: str) -> None:
         """Names what is computed from now on, where the engine shows its work: the query, and what it does."""
 
+    def here(self, frame: Frame) -> pa.Table | None:
+        """The rows, if the driver computes them itself from few that it has (`held`); else None."""
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows."""
 
@@ -265,43 +273,47 @@ class Engine(Protocol):
 class Frame:
     """A lazy table: its engine, the names of its columns, and the operation that gives it.
 
-    `made` is for the engine; `filtered` gives the same rows in another way.
+    `made` is for the engine.
     """
 
     engine: Engine = field(repr=False)
     columns: tuple[str, ...]
     operation: Operation = field(repr=False)
     made: list[Any] = field(default_factory=list, repr=False)
-    filtered: Filtered | None = field(default=None, repr=False)
 
     def _of(self, operation: Operation, columns: Sequence[str]) -> Frame:
         return Frame(self.engine, tuple(columns), operation)
 
-    def select(self, *expressions: str) -> Frame:
-        """The rows with these columns, each an expression with a name, a column, or `*` for all."""
-        columns = [name for text in expressions for name in (self.columns if text == "*" else (name_of(text),))]
-        return self._of(Select(self, expressions), columns)
+    def select(self, *columns: str | Column) -> Frame:
+        """The rows with these columns: each a column of the frame by its name, or one with an expression."""
+        made = tuple(Column(each, Copy(each)) if isinstance(each, str) else each for each in columns)
+        known = {name.lower() for name in self.columns}
+        for each in made:
+            if isinstance(each.expression, Copy) and each.expression.name.lower() not in known:
+                raise ValueError(f"there is no column {each.expression.name} among {self.columns}")
+        return self._of(Select(self, made), [column.name for column in made])
 
-    def with_column(self, name: str, expression: str) -> Frame:
+    def renamed(self, names: Mapping[str, str]) -> Frame:
+        """The rows with these columns alone: for each new name, the name of the column that has it from now on."""
+        return self.select(*(Column(new, Copy(name)) for new, name in names.items()))
+
+    def with_columns(self, columns: Mapping[str, Expression]) -> Frame:
+        """The rows with more columns at the end, or with other values in the columns of these names."""
+        if columns.keys().isdisjoint(self.columns):
+            return self._of(Select(self, as_columns(columns), whole=True), (*self.columns, *columns))
+        more = (name for name in columns if name not in self.columns)
+        return self.select(*(Column(name, columns.get(name, Copy(name))) for name in (*self.columns, *more)))
+
+    def with_column(self, name: str, expression: Expression) -> Frame:
         """The rows with one more column at the end, or with another value in the column of this name."""
-        if name not in self.columns:
-            return self.select("*", f"{expression} AS {quoted(name)}")
-        return self.select(
-            *(f"{expression} AS {quoted(name)}" if known == name else quoted(known) for known in self.columns)
-        )
-
-    def renamed(self, name: str, new: str) -> Frame:
-        """The rows with another name for a column."""
-        return self.select(
-            *(f"{quoted(name)} AS {quoted(new)}" if known == name else quoted(known) for known in self.columns)
-        )
+        return self.with_columns({name: expression})
 
     def drop(self, *names: str) -> Frame:
         """The rows without these columns, if they are there."""
         left = [name for name in self.columns if name not in names]
-        return self if len(left) == len(self.columns) else self.select(*map(quoted, left))
+        return self if len(left) == len(self.columns) else self.select(*left)
 
-    def where(self, condition: str) -> Frame:
+    def where(self, condition: Expression) -> Frame:
         """The rows for which the condition is true."""
         return self._of(Where(self, condition), self.columns)
 
@@ -314,29 +326,28 @@ class Frame:
         more = [name for name in other.columns if name not in self.columns]
         return self._of(Union((self, other), by_name=True), (*self.columns, *more))
 
-    def join(self, other: Frame, on: str, how: JoinKind = "inner", small: Side | None = None) -> Frame:
+    def join(self, other: Frame, on: Expression, how: JoinKind = "inner", small: Side | None = None) -> Frame:
         """The join on a condition over the columns of both, whose names differ; one side may be `small`."""
         columns = self.columns if how in ("left_semi", "left_anti") else (*self.columns, *other.columns)
         return self._of(Join(self, other, on, how, small), columns)
 
-    def group_by(self, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
-        """A row for each group by these columns, with the keys and these aggregates, each with its name."""
-        columns = (*keys, *map(name_of, aggregates))
-        return self._of(Group(self, tuple(keys), tuple(aggregates)), columns)
+    def group_by(self, keys: Sequence[str], aggregates: Mapping[str, Expression]) -> Frame:
+        """A row for each group by these columns, with the keys and these aggregates by name."""
+        return self._of(Group(self, tuple(keys), as_columns(aggregates)), (*keys, *aggregates))
 
     def distinct(self) -> Frame:
         """Each different row once."""
         return self._of(Distinct(self), self.columns)
 
-    def limit(self, rows: int, *order: str) -> Frame:
-        """Some rows, at most this number; with an order (`in_order`), the first ones."""
+    def limit(self, rows: int, *order: Order) -> Frame:
+        """Some rows, at most this number; with an order, the first ones."""
         return self._of(Limit(self, rows, order), self.columns)
 
     def in_one_task(self) -> Frame:
         """The same rows; one task computes them and what follows, for window functions over all of them."""
         return self._of(OneTask(self), self.columns)
 
-    def numbered(self, order: Sequence[str], name: str, first: int, *, few: bool) -> Frame:
+    def numbered(self, order: Sequence[Order], name: str, first: int, *, few: bool) -> Frame:
         """The rows in an order, with increasing numbers from `first` on in a column of this name at the end.
 
         With `few`, the numbers have no gaps, and one task computes them.
@@ -344,10 +355,20 @@ class Frame:
         columns = [known for known in self.columns if known != name]
         return self._of(Numbered(self.drop(name), tuple(order), name, first, few), (*columns, name))
 
-    def observed(self, *aggregates: str) -> tuple[Frame, Callable[[], Mapping[str, Any]]]:
-        """The same rows, and what gives the aggregates, once the rows were computed."""
-        frame = self._of(Observed(self, aggregates), self.columns)
+    def observed(self, aggregates: Mapping[str, Expression]) -> tuple[Frame, Callable[[], Mapping[str, Any]]]:
+        """The same rows, and what gives the aggregates by name, once the rows were computed."""
+        frame = self._of(Observed(self, as_columns(aggregates)), self.columns)
         return frame, partial(self.engine.metrics, frame)
+
+    def chosen(
+        self, here: Callable[[pa.Table], pa.Table | None], otherwise: Callable[[], Frame], *, compared: bool = False
+    ) -> Frame:
+        """Some rows: `here` chooses them from the rows as Arrow, if it can, and `otherwise` is a frame of the same."""
+        return self._of(Chosen(self, here, cache(otherwise), compared), self.columns)
+
+    def here(self) -> pa.Table | None:
+        """The rows, if the driver has what they are computed from and computes them itself; else None."""
+        return self.engine.here(self)
 
     def to_arrow(self) -> pa.Table:
         """Computes the rows."""
@@ -364,29 +385,3 @@ class Frame:
     def struct(self) -> str:
         """The types of the columns: the JSON of a Spark struct."""
         return self.engine.struct(self)
-
-
-def in_order(name: str, *, descending: bool = False, nulls_first: bool = True) -> str:
-    """A column as an item of ORDER BY.
-
-    >>> in_order("hour"), in_order("min", descending=True, nulls_first=False)
-    ('`hour` ASC NULLS FIRST', '`min` DESC NULLS LAST')
-    """
-    return f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
-
-
-_ALIAS = re.compile(r".*\sAS\s+(?P<name>`(?:[^`]|``)+`|\w+)\s*", re.IGNORECASE | re.DOTALL)
-_COLUMN = re.compile(r"`(?:[^`]|``)+`|\w+")
-
-
-def name_of(expression: str) -> str:
-    """The name of an output column.
-
-    >>> name_of("CAST(a AS INT) AS `b c`"), name_of("`a``b`"), name_of("v")
-    ('b c', 'a`b', 'v')
-    """
-    found = _ALIAS.fullmatch(expression)
-    name = found["name"] if found else expression.strip()
-    if not _COLUMN.fullmatch(name):
-        raise ValueError(f"the column {expression} has no name")
-    return name[1:-1].replace("``", "`") if name.startswith("`") else name

@@ -9,7 +9,6 @@ are Spark's: not for floating-point numbers (NaN, −0.0), decimals and nested v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
@@ -19,8 +18,19 @@ import pyarrow as pa
 import pyarrow.compute
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.dialect import PASSED_LITERAL
+from xmlstream.operators.frames.expression import (
+    BIGINT,
+    COUNT,
+    Column,
+    Copy,
+    Equal,
+    Expression,
+    Passed,
+    Present,
+    conditions_of,
+)
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -34,12 +44,11 @@ from xmlstream.operators.frames.frame import (
     Unary,
     Union,
     Where,
-    name_of,
 )
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import arrow_type, quoted
+from xmlstream.punct_ns.slices import arrow_type
 
 pc: Any = pyarrow.compute
 
@@ -81,10 +90,10 @@ def fields_of_struct(frame: Frame) -> Sequence[Field] | None:
             if mine is None or theirs is None:
                 return None
             return [*mine, *({**field, "nullable": True} if how == "left" else field for field in theirs)]
-        case Select(below, expressions):
+        case Select(below, columns, whole):
             given = fields_of_struct(below)
-            return None if given is None else _selected(expressions, given)
-        case Where(below) | Limit(below) | Distinct(below) | Observed(below) | OneTask(below):
+            return None if given is None else _selected(columns, given, whole=whole)
+        case Where(below) | Limit(below) | Distinct(below) | Observed(below) | OneTask(below) | Chosen(below):
             return fields_of_struct(below)
     return None
 
@@ -103,47 +112,24 @@ def _of_union(frame: Frame, each: Sequence[Sequence[Field] | None], inputs: Sequ
     ]
 
 
-def _selected(expressions: Sequence[str], given: Sequence[Field]) -> list[Field] | None:
-    found: list[Field] = []
-    for text in expressions:
-        if text == "*":
-            found += given
-        elif (place := _place(text, [field["name"] for field in given])) is not None:
-            found.append({**given[place], "name": name_of(text)})
-        elif _number(text) is not None:
-            found.append({"name": name_of(text), "type": "long", "nullable": True, "metadata": {}})
-        else:
-            return None
+def _selected(columns: Sequence[Column], given: Sequence[Field], *, whole: bool) -> list[Field] | None:
+    found = list(given) if whole else []
+    names = [field["name"] for field in given]
+    for column in columns:
+        match column.expression:
+            case Copy(name) if (place := _place(name, names)) is not None:
+                found.append({**given[place], "name": column.name})
+            case Passed(_, domain) if domain == BIGINT:
+                found.append({"name": column.name, "type": "long", "nullable": True, "metadata": {}})
+            case _:
+                return None
     return found
 
 
-_COPY = re.compile(r"\s*(?P<name>`(?:[^`]|``)+`|[a-z_]\w*)\s*(?:\sAS\s.*)?", re.IGNORECASE | re.DOTALL)
-_NO_COLUMN = {"null", "true", "false"}
-_PASSED = re.compile(rf"{PASSED_LITERAL}\s+AS\s.*", re.DOTALL)
-_PRESENT = re.compile(r"(`(?:[^`]|``)+`) IS NOT NULL")
-
-
-def _number(text: str) -> int | None:
-    """The number that is passed in a column; None for any other column.
-
-    >>> _number("__xs_passed(7L) AS n"), _number("7L AS n")
-    (7, None)
-    """
-    found = _PASSED.fullmatch(text)
-    return int(found["passed"][:-1]) if found and found["passed"].endswith("L") else None
-
-
-def _place(text: str, names: Sequence[str]) -> int | None:
-    """The place of the column that an expression copies; None if it is something else.
-
-    >>> [_place(text, ["a", "B"]) for text in ("b", "`B` AS c", "a + 1 AS d", "1 AS a", "null AS e")]
-    [1, 1, None, None, None]
-    """
-    found = _COPY.fullmatch(text)
-    if found is None or found["name"].lower() in _NO_COLUMN:
-        return None
-    name = found["name"][1:-1].replace("``", "`") if found["name"].startswith("`") else found["name"]
-    places = [place for place, known in enumerate(names) if known.lower() == name.lower()]
+def _place(name: str, names: Sequence[str]) -> int | None:
+    """The place of the column of that name; None if there are none or several."""
+    folded = name.lower()
+    places = [place for place, known in enumerate(names) if known.lower() == folded]
     return places[0] if len(places) == 1 else None
 
 
@@ -152,12 +138,9 @@ def computed_rows(frame: Frame) -> pa.Table | None:
     return _rows(frame) if _is_here(frame) else None
 
 
-def first_rows(frame: Frame, keys: Sequence[str], order: str) -> pa.Table | None:
-    """Of each combination of values of these columns the first row by another one; None where the engine must look."""
-    table = _rows(frame) if _is_here(frame, compared=True) else None
-    if table is None:
-        return None
-    found = [_place(quoted(key), table.column_names) for key in keys]
+def first_rows(table: pa.Table, keys: Sequence[str], order: str) -> pa.Table | None:
+    """Of each combination of values of these columns the first row by another one; None if Arrow compares otherwise."""
+    found = [_place(key, table.column_names) for key in keys]
     places = [place for place in found if place is not None and table.schema.types[place] in _COMPARED]
     if len(places) < len(keys):
         return None
@@ -173,8 +156,6 @@ def _is_here(frame: Frame, *, compared: bool = False) -> bool:
 
     If whole rows or keys are `compared`, no text is one of a type whose blanks do not count.
     """
-    if frame.filtered is not None:
-        return _is_here(frame.filtered.input, compared=compared)
     match frame.operation:
         case Table(Leaf(fields, _, read)):
             return read is not None and not any(compared and field.get("metadata") for field in fields or ())
@@ -184,6 +165,8 @@ def _is_here(frame: Frame, *, compared: bool = False) -> bool:
             return _is_here(left, compared=True) and _is_here(right, compared=True)
         case Table() | Group() | Numbered():
             return False
+        case Chosen(below, compared=compares):
+            return _is_here(below, compared=compared or compares)
         case operation:
             return _is_here(operation.input, compared=compared or isinstance(operation, Distinct))
 
@@ -192,9 +175,6 @@ def _rows(frame: Frame) -> pa.Table | None:
     """The rows of a frame of the driver's rows; None where an operation is not plain."""
     if not 0 < len({name.lower() for name in frame.columns}) == len(frame.columns):
         return None
-    if frame.filtered is not None:
-        table = _rows(frame.filtered.input)
-        return None if table is None else table.filter(frame.filtered.test(table))
     match frame.operation:
         case Table(value):
             return None if value.fields is None else value.read()
@@ -204,6 +184,9 @@ def _rows(frame: Frame) -> pa.Table | None:
             mine = _rows(left)
             theirs = None if mine is None else _rows(right)
             return None if mine is None or theirs is None else _joined(join, mine, theirs)
+        case Chosen(below, here):
+            table = _rows(below)
+            return None if table is None else here(table)
         case operation:
             table = _rows(operation.input)
             return None if table is None else _changed(operation, table)
@@ -212,33 +195,31 @@ def _rows(frame: Frame) -> pa.Table | None:
 def _changed(operation: Unary, table: pa.Table) -> pa.Table | None:
     """What an operation makes of a table of its input; None where the engine must make it."""
     match operation:
-        case Select(_, expressions):
-            return _columns(table, expressions)
-        case Where(_, condition) if all(map(_PRESENT.fullmatch, condition.split(" AND "))):
-            return _present(table, [name_of(name) for name in _PRESENT.findall(condition)])
+        case Select():
+            return _columns(table, operation)
+        case Where(_, condition):
+            return _present(table, condition)
         case Limit(_, rows, ()):
             return table.slice(0, rows)
         case Distinct() if all(type_ in _COMPARED for type_ in table.schema.types):
             return table.group_by(table.column_names).aggregate([]).select(table.column_names)
-        case Observed(_, ("count(1) AS tuples",)):
-            operation.found = {"tuples": table.num_rows}
+        case Observed(_, (Column(name, expression),)) if expression == COUNT:
+            operation.found = {name: table.num_rows}
             return table
         case OneTask():
             return table
     return None
 
 
-_ON = re.compile(r"(`(?:[^`]|``)+`|\w+) (=|<=>) (`(?:[^`]|``)+`|\w+)")
-
-
 def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
     """The join of few rows on equal columns; None where the engine must join them."""
-    pairs = _ON.findall(join.on)
-    if max(left.num_rows, right.num_rows) > FEW or " AND ".join(map(" ".join, pairs)) != join.on:
+    pairs = [each for each in conditions_of(join.on) if isinstance(each, Equal)]
+    if max(left.num_rows, right.num_rows) > FEW or len(pairs) < len(conditions_of(join.on)):
         return None
     keys: list[tuple[list[Any], list[Any]]] = []
-    for one, _, other in pairs:
-        mine, theirs = (one, other) if _place(one, left.column_names) is not None else (other, one)
+    for pair in pairs:
+        turned = _place(pair.one, left.column_names) is None
+        mine, theirs = (pair.other, pair.one) if turned else (pair.one, pair.other)
         here, there = _place(mine, left.column_names), _place(theirs, right.column_names)
         if here is None or there is None:
             return None
@@ -246,8 +227,8 @@ def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
         if columns[0].type != columns[1].type or columns[0].type not in _COMPARED:
             return None
         keys.append((_values(columns[0]), _values(columns[1])))
-    strict = [i for i, (_, how, _) in enumerate(pairs) if how == "="]
-    sought, given = (_keys([pair[side] for pair in keys], strict) for side in range(2))
+    strict = [i for i, pair in enumerate(pairs) if not pair.nulls]
+    sought, given = (_keys([of_sides[side] for of_sides in keys], strict) for side in range(2))
     places: dict[tuple[Any, ...] | None, list[int]] = {}
     for number, key in enumerate(given):
         places.setdefault(key, []).append(number)
@@ -285,21 +266,22 @@ def _united(tables: Sequence[pa.Table | None], names: list[str]) -> pa.Table | N
     return pa.concat_tables([table.rename_columns(names) for table in known], promote_options="default")
 
 
-def _present(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    return table.filter(_all([pc.is_valid(_column(table, name)) for name in names]))
+def _present(table: pa.Table, condition: Expression) -> pa.Table | None:
+    """The rows whose columns are not null; None if the condition is another one."""
+    tests = [pc.is_valid(_column(table, each.name)) for each in conditions_of(condition) if isinstance(each, Present)]
+    return table.filter(_all(tests)) if len(tests) == len(conditions_of(condition)) else None
 
 
-def _columns(table: pa.Table, expressions: Sequence[str]) -> pa.Table | None:
-    columns: dict[str, Any] = {}
-    for text in expressions:
-        if text == "*":
-            columns |= zip(table.column_names, table.columns, strict=True)
-        elif (place := _place(text, table.column_names)) is not None:
-            columns[name_of(text)] = table.column(place)
-        elif (number := _number(text)) is not None:
-            columns[name_of(text)] = pa.repeat(pa.scalar(number, pa.int64()), table.num_rows)
-        else:
-            return None
+def _columns(table: pa.Table, select: Select) -> pa.Table | None:
+    columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True)) if select.whole else {}
+    for column in select.columns:
+        match column.expression:
+            case Copy(name) if (place := _place(name, table.column_names)) is not None:
+                columns[column.name] = table.column(place)
+            case Passed(value, domain) if domain == BIGINT:
+                columns[column.name] = pa.repeat(pa.scalar(value, pa.int64()), table.num_rows)
+            case _:
+                return None
     return pa.table(columns)
 
 

@@ -1,23 +1,34 @@
-"""Tuples that punctuations match: by a condition if the punctuations are few, by joins with small tables if many."""
+"""Tuples that are chosen: by few punctuations in a condition, by many in joins with small tables; or the first of keys.
+
+Where the driver has the tuples it chooses them itself (`xmlstream.operators.frames.held`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
-from xmlstream.operators.expressions.dialect import literal, passed
-from xmlstream.operators.frames.frame import Filtered, Frame
-from xmlstream.operators.frames.held import filter_of
+from xmlstream.operators.frames.expression import (
+    Equal,
+    Expression,
+    Literal,
+    Passed,
+    Sql,
+    all_of,
+    spark_sql,
+    sql,
+)
+from xmlstream.operators.frames.frame import Frame
+from xmlstream.operators.frames.held import filter_of, first_rows
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.numeric_type import DecimalType, IntegerType
 from xmlstream.punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import arrow_type, own, quoted
 from xmlstream.punct_ns.sql_type import StringType
 
@@ -28,55 +39,65 @@ SHORT = 1000
 """The longest range of integers that a table lists as single values, for a hash join."""
 
 
-def condition(punctuations: Iterable[Punctuation], *, as_data: bool = True) -> str:
-    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise.
-
-    With `as_data` false, values are plain literals, as in the text of a query.
-    """
-    return " OR ".join(f"({_one(p, as_data)})" for p in punctuations) or "false"
-
-
-def _one(punctuation: Punctuation, as_data: bool) -> str:
-    tests = [
-        _test(quoted(attribute.name), pattern, attribute.domain, as_data)
-        for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True)
-        if not isinstance(pattern, Wildcard)
-    ]
-    return " AND ".join(f"({test})" for test in tests) or "true"
+def condition(punctuations: Iterable[Punctuation]) -> Expression:
+    """Returns what is true for the tuples that any punctuation matches, and false, never null, otherwise."""
+    pieces: list[Expression] = []
+    for p in punctuations:
+        pieces += (" OR (" if pieces else "(", *_one(p), ")")
+    return Sql(tuple(pieces)) if pieces else "false"
 
 
-def _test(column: str, pattern: Pattern, domain: Domain, as_data: bool = True) -> str:
+def condition_text(punctuations: Iterable[Punctuation]) -> str:
+    """The same as Spark SQL, with values as literals, as in the text of a query."""
+    return spark_sql(condition(punctuations))
+
+
+def _one(punctuation: Punctuation) -> Iterator[Expression]:
+    begin = "("
+    for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True):
+        if not isinstance(pattern, Wildcard):
+            yield begin
+            yield from _test(attribute, pattern)
+            begin = ") AND ("
+    yield "true" if begin == "(" else ")"
+
+
+def _test(attribute: Attribute, pattern: Pattern) -> Iterator[Expression]:
+    column = quoted(attribute.name)
     match pattern:
         case Wildcard():
-            return "true"
+            yield "true"
         case Empty():
-            return "false"
+            yield "false"
         case Constant(value=None):
-            return f"{column} IS NULL"
+            yield f"{column} IS NULL"
         case Constant(value=value):
             assert value is not None
-            return f"{column} <=> {_value(value, column, domain, as_data)}"
+            yield f"{column} <=> "
+            yield _value(value, attribute)
         case Range():
-            ends = [f"{column} IS NOT NULL"]
+            yield f"{column} IS NOT NULL"
             if pattern.low is not None:
-                ends.append(
-                    f"{column} {'>=' if pattern.low_closed else '>'} {_value(pattern.low, column, domain, as_data)}"
-                )
+                yield f" AND {column} {'>=' if pattern.low_closed else '>'} "
+                yield _value(pattern.low, attribute)
             if pattern.high is not None:
-                ends.append(
-                    f"{column} {'<=' if pattern.high_closed else '<'} {_value(pattern.high, column, domain, as_data)}"
-                )
-            return " AND ".join(ends)
+                yield f" AND {column} {'<=' if pattern.high_closed else '<'} "
+                yield _value(pattern.high, attribute)
         case List(values=values):
-            present = ", ".join(literal(value, domain) for value in values if value is not None)
-            test = f"{column} IS NOT NULL AND {column} IN ({present})"
-            return f"{column} IS NULL OR ({test})" if None in values else test
+            begin = f"{f'{column} IS NULL OR (' if None in values else ''}{column} IS NOT NULL AND {column} IN ("
+            for value in values:
+                if value is not None:
+                    yield begin
+                    yield Literal(value, attribute.domain)
+                    begin = ", "
+            yield "))" if None in values else ")"
 
 
-def _value(value: Value, column: str, domain: Domain, as_data: bool) -> str:
-    """A value to compare a column with, as data; engines take texts and decimals as such anyway."""
-    text = literal(value, domain)
-    return passed(text, column) if as_data and not isinstance(domain.sql, StringType | DecimalType) else text
+def _value(value: Value, attribute: Attribute) -> Expression:
+    """A value to compare an attribute with, as data; engines take texts and decimals as such anyway."""
+    if isinstance(attribute.domain.sql, StringType | DecimalType):
+        return Literal(value, attribute.domain)
+    return Passed(value, attribute.domain, attribute.name)
 
 
 def _size(punctuation: Punctuation) -> int:
@@ -90,8 +111,12 @@ def is_inline(punctuations: Sequence[Punctuation]) -> bool:
 
 def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
+    return frame.chosen(partial(_kept, punctuations, False), lambda: _matching(frame, punctuations))
+
+
+def _matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     if is_inline(punctuations):
-        return _also_here(frame.where(condition(punctuations)), frame, punctuations)
+        return frame.where(condition(punctuations))
     tables = list(_tables(frame, punctuations))
     parts = []
     for number, (table, on) in enumerate(tables):
@@ -102,25 +127,44 @@ def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     result = parts[0]
     for part in parts[1:]:
         result = result.union(part)
-    return _also_here(result, frame, punctuations)
+    return result
 
 
 def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
     if not punctuations:
         return frame
+    return frame.chosen(partial(_kept, punctuations, True), lambda: _not_matching(frame, punctuations))
+
+
+def _not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     if is_inline(punctuations):
-        return _also_here(frame.where(f"NOT ({condition(punctuations)})"), frame, punctuations, negated=True)
-    left = frame
+        return frame.where(sql("NOT (", condition(punctuations), ")"))
     for table, on in _tables(frame, punctuations):
-        left = left.join(table, on, "left_anti", "right")
-    return _also_here(left, frame, punctuations, negated=True)
+        frame = frame.join(table, on, "left_anti", "right")
+    return frame
 
 
-def _also_here(rows: Frame, of: Frame, punctuations: Sequence[Punctuation], *, negated: bool = False) -> Frame:
-    """The rows that punctuations choose from others, also as a filter of Arrow's tables, if there is one."""
+def _kept(punctuations: Sequence[Punctuation], negated: bool, table: pa.Table) -> pa.Table | None:
+    """The rows of a table that punctuations match, or do not match; None if Arrow compares their values otherwise."""
     test = filter_of(punctuations, negated=negated) if punctuations else None
-    return rows if test is None else replace(rows, filtered=Filtered(of, test))
+    return None if test is None else table.filter(test(table))
+
+
+def first_of_each(frame: Frame, keys: Sequence[str], by: str) -> Frame:
+    """Returns the first tuple of each combination of values of these columns, by another one without duplicates."""
+    return frame.chosen(
+        lambda table: first_rows(table, keys, by), lambda: _first_of_each(frame, keys, by), compared=True
+    )
+
+
+def _first_of_each(frame: Frame, keys: Sequence[str], by: str) -> Frame:
+    place = f"row_number() OVER (PARTITION BY {', '.join(map(quoted, keys))} ORDER BY {quoted(by)})"
+    return frame.with_column(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE)
+
+
+_PLACE = own("place")
+"""BIGINT: the place of a tuple among those of its key."""
 
 
 def flagged(frame: Frame, punctuations: Sequence[Punctuation], name: str) -> Frame:
@@ -133,13 +177,13 @@ def flagged(frame: Frame, punctuations: Sequence[Punctuation], name: str) -> Fra
     hits: list[str] = []
     for table, on in _tables(frame, punctuations):
         hits.append(f"{name}{len(hits)}")
-        with_hit = table.distinct().select("*", f"true AS {hits[-1]}")
+        with_hit = table.distinct().with_column(hits[-1], "true")
         frame = frame.join(with_hit, on, "left", "right").drop(*table.columns)
     test = " OR ".join(f"{hit} IS NOT NULL" for hit in hits)
     return frame.with_column(name, test).drop(*hits)
 
 
-def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[Frame, str]]:
+def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[Frame, Expression]]:
     """Yields small tables, each with its join condition; their union matches what the punctuations match.
 
     One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
@@ -150,12 +194,12 @@ def _tables(frame: Frame, punctuations: Sequence[Punctuation]) -> Iterator[tuple
 
 
 @lru_cache(maxsize=8)  # a hand_over has the same punctuations in each slice
-def _arrow_tables(punctuations: tuple[Punctuation, ...]) -> list[tuple[pa.Table, str, str]]:
+def _arrow_tables(punctuations: tuple[Punctuation, ...]) -> list[tuple[pa.Table, str, Expression]]:
     """The tables, their types, and their join conditions."""
     schema, found = punctuations[0].schema, []
     for shape, rows in _rows_by_shape(punctuations).items():
-        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
-        found.append((_arrow(shape, rows, schema), _ddl(shape, schema), test or "true"))
+        test = all_of(*(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema)))
+        found.append((_arrow(shape, rows, schema), _ddl(shape, schema), test))
     return found
 
 
@@ -224,10 +268,10 @@ def _ddl(shape: _Shape, schema: Schema) -> str:
     return ", ".join(f"{_field(at)} {type_}" for at, type_ in enumerate(types))
 
 
-def _joins(name: str, is_value: bool, at: int) -> str:
-    column = quoted(name)
+def _joins(name: str, is_value: bool, at: int) -> Expression:
     if is_value:
-        return f"{column} <=> {_field(at)}"
+        return Equal(name, _field(at), nulls=True)
+    column = quoted(name)
     low, low_closed, high, high_closed = (_field(at + i) for i in range(4))
     above = f"({low} IS NULL OR {column} > {low} OR ({low_closed} AND {column} = {low}))"
     below = f"({high} IS NULL OR {column} < {high} OR ({high_closed} AND {column} = {high}))"

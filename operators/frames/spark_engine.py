@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.operators.expressions.dialect import PASSED, PASSED_LITERAL, literal, quiet
+from xmlstream.operators.expressions.dialect import literal, quiet
+from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, spark_sql
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -46,7 +48,8 @@ from xmlstream.punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, Observation, SparkSession
     from pyspark.sql.types import StructType
 
     from xmlstream.operators.frames.frame import ZoneRules
@@ -228,6 +231,10 @@ class SparkEngine:
             self._work.last = self._work.following
             self.spark.sparkContext.setJobGroup(*self._work.following)
 
+    def here(self, frame: Frame) -> pa.Table | None:
+        """See `Engine.here`."""
+        return computed_rows(frame)
+
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows in Spark, and collects them; computes them here if that is simple."""
         here = computed_rows(frame)
@@ -289,7 +296,7 @@ class SparkEngine:
 
         rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(values))
         # A moment is passed as a number, so that the local time of this process does not change it.
-        expression = self._printed(expression)
+        expression = with_functions(expression, self.spark)
         column = f"unix_micros({expression})" if y.sql.kind == "TIMESTAMP" else expression
         at, image = own("number"), own("image")
         query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
@@ -343,6 +350,8 @@ class SparkEngine:
                 return first
             case Join():
                 return self._joined(operation)
+            case Chosen():
+                return self.made(operation.otherwise())
             case _:
                 return self._of_one(operation, self.made(operation.input))
 
@@ -363,12 +372,12 @@ class SparkEngine:
 
         match operation:
             case Select():
-                return made.selectExpr(*map(self._printed, operation.expressions))
+                return made.selectExpr(*["*"] * operation.whole, *map(self._item, operation.columns))
             case Where():
                 return made.where(self._printed(operation.condition))
             case Group():
                 return made.groupBy(*map(quoted, operation.keys)).agg(
-                    *(F.expr(self._printed(text)) for text in operation.aggregates)
+                    *(F.expr(self._item(each)) for each in operation.aggregates)
                 )
             case Distinct():
                 return made.dropDuplicates()
@@ -382,10 +391,15 @@ class SparkEngine:
                 return self._numbered(operation, made)
             case Observed():
                 operation.found = Observation()
-                return made.observe(operation.found, *(F.expr(self._printed(text)) for text in operation.aggregates))
+                return made.observe(operation.found, *(F.expr(self._item(each)) for each in operation.aggregates))
 
-    def _printed(self, text: str) -> str:
-        return with_functions(_printed(text), self.spark)
+    def _printed(self, expression: Expression) -> str:
+        return with_functions(spark_sql(expression, _written), self.spark)
+
+    def _item(self, of: Column) -> str:
+        if isinstance(of.expression, Copy) and of.expression.name == of.name:
+            return quoted(of.name)
+        return f"{self._printed(of.expression)} AS {quoted(of.name)}"
 
     def _numbered(self, operation: Numbered, made: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F
@@ -397,25 +411,23 @@ class SparkEngine:
         return made.withColumn(operation.name, number)
 
 
-_CALLED = re.compile(rf"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|{PASSED_LITERAL}", re.DOTALL)
-"""A literal in quotes, or a passed one."""
-
-
-def _printed(text: str) -> str:
-    """A text as Spark takes it: what is passed is an element of an array, which Spark takes as data.
+def _written(value: Literal | Passed) -> str:
+    """A value as Spark takes it: what is passed is an element of an array, which Spark takes as data.
 
     A number would be part of the code that Spark generates, and each other number would need code of its own. The index
     of the element must not be a constant, or Spark would fold it.
 
-    >>> _printed("__xs_passed(7L) AS n"), _printed("`n` <=> __xs_passed(7L, `n`)")
-    ('element_at(array(7L), 1 + (spark_partition_id() & 0)) AS n', '`n` <=> element_at(array(7L), 1 + (hash(`n`) & 0))')
+    >>> from xmlstream.punct_ns.domain import Domain
+    >>> _written(Passed(7, Domain("BIGINT"))), _written(Passed(7, Domain("BIGINT"), beside="n"))
+    ('element_at(array(7L), 1 + (spark_partition_id() & 0))', 'element_at(array(7L), 1 + (hash(`n`) & 0))')
     """
-
-    def element(found: re.Match[str]) -> str:
-        varying = f"hash({found['beside']})" if found["beside"] else "spark_partition_id()"
-        return f"element_at(array({found['passed']}), 1 + ({varying} & 0))" if found["passed"] else found[0]
-
-    return _CALLED.sub(element, text) if PASSED in text else text
+    text = literal(value.value, value.domain)
+    if isinstance(value, Literal):
+        return text
+    if value.domain == BIGINT:
+        text = f"{value.domain.write(value.value)}L"
+    varying = "spark_partition_id()" if value.beside is None else f"hash({quoted(value.beside)})"
+    return f"element_at(array({text}), 1 + ({varying} & 0))"
 
 
 @contextmanager
@@ -438,12 +450,12 @@ def value_of(found: Any, domain: Domain) -> Value | None:
     return domain.bound(found, above=True)[0] if domain.sql.kind == "TIMESTAMP" else domain.normal(found)
 
 
-def _in_order(item: str) -> Column:
-    """An item of ORDER BY, as `in_order` writes it."""
+def _in_order(by: Order) -> SparkColumn:
+    """An item of ORDER BY."""
     from pyspark.sql import functions as F
 
-    name, direction, _, nulls = item.rsplit(" ", 3)
-    return getattr(F.col(name), f"{direction.lower()}_nulls_{nulls.lower()}")()  # type: ignore[no-any-return]
+    order = f"{'desc' if by.descending else 'asc'}_nulls_{'first' if by.nulls_first else 'last'}"
+    return getattr(F.col(quoted(by.name)), order)()  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1024)

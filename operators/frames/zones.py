@@ -69,7 +69,7 @@ def rules(zone: str) -> tzinfo:
         raise UsageError(f"there is no time zone {zone}", hint="name a region, as Europe/Berlin, or UTC") from None
 
 
-def name_in_duckdb(zone: str) -> str:
+def zone_in_duckdb(zone: str) -> str:
     """DuckDB's name of a zone.
 
     Raises:

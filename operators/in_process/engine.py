@@ -32,7 +32,7 @@ from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.python_functions import SIGNATURES, ArrowCall
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
 from xmlstream.operators.frames import zones
-from xmlstream.operators.frames.frame import Frame, Join, Observed, Table
+from xmlstream.operators.frames.frame import Chosen, Frame, Join, Observed, Table
 from xmlstream.operators.frames.held import Compute, Leaf, computed_rows
 from xmlstream.operators.in_process.columns import Named, declared, fields, of_arrow, plain_schema, struct
 from xmlstream.operators.in_process.expressions import computed, is_proven
@@ -89,7 +89,7 @@ class InProcessEngine:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             raise UsageError(_plain(str(error)), hint="give the memory as 2GB") from None
-        prepare(self._connection, zones.name_in_duckdb(zone))
+        prepare(self._connection, zones.zone_in_duckdb(zone))
         self._lock = threading.RLock()
         self._numbers = count()
         self._gone: list[str] = []
@@ -174,6 +174,10 @@ class InProcessEngine:
         with self._running():
             self._sql(frame)
         return frame
+
+    def here(self, frame: Frame) -> pa.Table | None:
+        """See `Engine.here`."""
+        return computed_rows(frame)
 
     def table(self, frame: Frame) -> pa.Table:
         """Computes the rows, without a statement if that is simple."""
@@ -304,8 +308,7 @@ class InProcessEngine:
         """
         if isinstance(frame.operation, Observed):
             return self._observed(frame.operation)
-        is_plain = frame.filtered is not None or isinstance(frame.operation, Join)
-        if not is_plain or (table := computed_rows(frame)) is None:
+        if not isinstance(frame.operation, Chosen | Join) or (table := computed_rows(frame)) is None:
             return None
         columns = self._columns(frame)
         return _Leaf(fields(columns), lambda: self._registered(table, columns), columns=columns)
@@ -318,7 +321,7 @@ class InProcessEngine:
         columns, name = self._columns(observed.input), self._name()
         self._execute(f"CREATE TEMP TABLE {name} AS {self._sql(observed.input)}")
         leaf = _Leaf(fields(columns), lambda: (f"SELECT * FROM {name}", f"table:{name}"), columns=columns)
-        aggregates = Frame(self, (), Table(leaf)).group_by((), observed.aggregates)
+        aggregates = Frame(self, (), Table(leaf)).group_by((), dict(observed.aggregates))
         row = self._execute(self._sql(aggregates)).to_arrow_table().to_pylist()[0]
         observed.found = dict(row)
         return leaf

@@ -21,15 +21,16 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name, parsed
+from xmlstream.operators.expressions.operations.casts import cast
 from xmlstream.operators.expressions.operations.forms import Translator
-from xmlstream.operators.expressions.operations.part import VOID, Part, mark, null, of_column
+from xmlstream.operators.expressions.operations.part import VOID, Part, null, of_column
 from xmlstream.operators.expressions.operations.part import text as written
 from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type
 from xmlstream.operators.expressions.readings import require_one_reading
-from xmlstream.operators.in_process.templates import template
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute
+from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TimestampType
 
@@ -40,7 +41,7 @@ Columns: TypeAlias = Mapping[str, Part]
 """Columns by their names in lower case."""
 
 
-def translated(text: str, columns: Columns, zone: str = "UTC") -> Part:
+def translated(text: str, columns: Columns, zone: str = "UTC", values: Sequence[Part] = ()) -> Part:
     """The expression in DuckDB SQL: of one row, an aggregate, or over rows; without an alias.
 
     >>> from xmlstream.operators.expressions.operations.part import of_column
@@ -48,26 +49,58 @@ def translated(text: str, columns: Columns, zone: str = "UTC") -> Part:
     >>> found.sql, found.type.name, found.nullable
     ('(t."n" IS NOT DISTINCT FROM CAST(1 AS INTEGER))', 'BOOLEAN', False)
 
+    Args:
+        text: The expression.
+        columns: The columns that it may refer to.
+        zone: The session's time zone.
+        values: Literals, which are put into the SQL in the places of their marks in the text (`mark`).
+
     Raises:
         NotProven: A part of it is not in the tables.
         QueryError: It refers to a column that there is not.
     """
-    without = template(text, zone)
-    if without.text not in _WITH_VALUES:
-        marks = {name: Part(mark(name), part.type, part.nullable) for name, part in without.values.items()}
-        try:
-            found = _translated(without.text, used(without.text, columns, marks), zone)
-        except QueryError:
-            if not without.values:
-                raise
-            _WITH_VALUES.add(without.text)  # some forms are proven for literals alone
-        else:
-            return replace(found, sql=without.filled(found.sql)) if without.values else found
-    return _translated(text, used(text, columns, {}), zone)
+    marks = {mark(i): Part(f"{_OPEN}{i}{_CLOSE}", each.type, False) for i, each in enumerate(values)}
+    found = _translated(text, used(text, columns, marks), zone)
+    return replace(found, sql=_filled(found.sql, values)) if values else found
 
 
-_WITH_VALUES: set[str] = set()
-"""Templates that are refused, so that their texts are read with their literals."""
+_OPEN, _CLOSE = "{{" + own("value"), "}}"
+"""Around the number of a literal, in DuckDB SQL."""
+
+
+def mark(number: int) -> str:
+    """The name that stands for a literal in the text of an expression.
+
+    >>> from xmlstream.operators.expressions.operations.part import of_column
+    >>> seven = value_part(7, Domain("INT"), "UTC")
+    >>> print(translated(f"n <=> {mark(0)}", {"n": of_column("n", "INT")}, values=[seven]).sql)
+    (n IS NOT DISTINCT FROM CAST('7' AS INTEGER))
+    """
+    return own(f"value{number}")
+
+
+def _filled(sql: str, values: Sequence[Part]) -> str:
+    """The SQL with the literals in the places of their marks."""
+    first, *others = sql.split(_OPEN)
+    pairs = (other.partition(_CLOSE) for other in others)
+    return first + "".join(f"{values[int(number)].sql}{rest}" for number, _, rest in pairs)
+
+
+def value_part(value: Value, domain: Domain, zone: str) -> Part:
+    """A value as a literal of DuckDB's.
+
+    Raises:
+        NotProven: DuckDB does not have the type.
+    """
+    text = value if isinstance(value, str) else domain.write(value)
+    if isinstance(domain.sql, StringType):
+        return Part(written(text), _STRING, False)
+    if domain.type == "BIGINT":
+        return Part(f"({text})::BIGINT", _BIGINT, False)
+    return cast(Part(written(text), _STRING, False, constant=text), read_type(domain.type), zone)
+
+
+_STRING, _BIGINT = map(read_type, ("STRING", "BIGINT"))
 
 
 def used(text: str, columns: Columns, values: Columns) -> tuple[tuple[str, Part], ...]:

@@ -10,11 +10,13 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 
-from xmlstream.operators.expressions.dialect import PASSED, conjuncts, expression, render
+from xmlstream.operators.expressions.dialect import conjuncts, expression, render
 from xmlstream.operators.expressions.operations.casts import common_type
 from xmlstream.operators.expressions.operations.part import Part, null
 from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, name_in_duckdb, read_type
+from xmlstream.operators.frames.expression import Column, Copy, Expression, Literal, Order, Passed, spark_sql
 from xmlstream.operators.frames.frame import (
+    Chosen,
     Distinct,
     Frame,
     Group,
@@ -29,10 +31,9 @@ from xmlstream.operators.frames.frame import (
     Unary,
     Union,
     Where,
-    name_of,
 )
 from xmlstream.operators.in_process.columns import Named, column
-from xmlstream.operators.in_process.expressions import generator, translated
+from xmlstream.operators.in_process.expressions import generator, mark, translated, value_part
 from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import FLOATING
 
@@ -60,6 +61,8 @@ class Relations:
                 raise AssertionError("a leaf has its columns")
             case Union():
                 return self._union_columns(operation)
+            case Chosen(below):
+                return self._columns(below)
             case Join(left, right, _, how):
                 there = Named() if how in ("left_semi", "left_anti") else self._columns(right)
                 if how == "left":
@@ -67,23 +70,21 @@ class Relations:
                 return Named((*self._columns(left), *there))
         given = self._columns(operation.input)
         match operation:
-            case Select(_, expressions):
-                return Named(each for text in expressions for each in self._selected(text, given))
+            case Select(_, columns, whole):
+                return Named((*(given if whole else ()), *(self._selected(each, given) for each in columns)))
             case Group(_, keys, aggregates):
                 by = given.by_name
-                made = (self._selected(text, given) for text in aggregates)
-                return Named((*((key, by[key.lower()]) for key in keys), *(each for some in made for each in some)))
+                made = (self._selected(each, given) for each in aggregates)
+                return Named((*((key, by[key.lower()]) for key in keys), *made))
             case Numbered(_, _, name):
                 return Named((*given, column(name, read_type("BIGINT"), nullable=False)))
             case _:
                 return given
 
-    def _selected(self, text: str, given: Named) -> Named:
-        if text == "*":
-            return given
-        made = _generated(text, given, self._zone)
-        typed = _expression(text, given, self._zone) if made is None else made[1]
-        return Named((column(name_of(text), typed.type, typed.nullable),))
+    def _selected(self, of: Column, given: Named) -> tuple[str, Part]:
+        made = _generated(of.expression, given, self._zone)
+        typed = _part(of.expression, given, self._zone) if made is None else made[1]
+        return column(of.name, typed.type, typed.nullable)
 
     def _union_columns(self, union: Union) -> Named:
         first, *others = map(self._columns, union.inputs)
@@ -106,6 +107,8 @@ class Relations:
                 return " UNION ALL ".join(self._cast(each, wanted, by_name=operation.by_name) for each in inputs)
             case Join():
                 return self._joined(operation)
+            case Chosen():
+                return f"SELECT * FROM {self._source(operation.otherwise())}"
         return self._of_one(operation, self._columns(operation.input), self._source(operation.input))
 
     def _cast(self, frame: Frame, wanted: Named, *, by_name: bool) -> str:
@@ -125,26 +128,26 @@ class Relations:
 
     def _joined(self, join: Join) -> str:
         both = Named((*self._columns(join.left), *self._columns(join.right)))
-        whole = _expression(join.on, both, self._zone)
+        whole = _part(join.on, both, self._zone)
         on = whole.sql
         if whole.raises:
             # AND with what can raise an error is one CASE, for which DuckDB would look at all pairs.
-            parts = (_expression(render(part), both, self._zone) for part in conjuncts(expression(join.on)))
+            parts = (_part(render(part), both, self._zone) for part in conjuncts(expression(spark_sql(join.on))))
             on = " AND ".join([*(part.sql for part in takewhile(lambda part: not part.raises, parts)), on])
         kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[join.how]
         return f"SELECT * FROM {self._source(join.left)} AS l {kind} {self._source(join.right)} AS r ON {on}"
 
     def _of_one(self, operation: Unary, given: Named, source: str) -> str:
         match operation:
-            case Select(_, expressions):
-                return self._select(expressions, given, source)
+            case Select():
+                return self._select(operation, given, source)
             case Where(_, condition):
-                return f"SELECT * FROM {source} WHERE {_expression(condition, given, self._zone).sql}"
+                return f"SELECT * FROM {source} WHERE {_part(condition, given, self._zone).sql}"
             case Group(_, keys, aggregates):
                 by = given.by_name
                 read = [_key(by[key.lower()]) for key in keys]
                 items = [f"{key} AS {name_in_duckdb(name)}" for key, name in zip(read, keys, strict=True)]
-                items += (_item(text, given, self._zone) for text in aggregates)
+                items += (_item(each, given, self._zone) for each in aggregates)
                 groups = f" GROUP BY {', '.join(read)}" if keys else ""
                 return f"SELECT {', '.join(items)} FROM {source}{groups}"
             case Distinct():
@@ -159,31 +162,39 @@ class Relations:
             case OneTask() | Observed():
                 return f"SELECT * FROM {source}"
 
-    def _order(self, order: Sequence[str], given: Named) -> str:
-        parts = (item.rsplit(" ", 3) for item in order)
-        return ", ".join(f"{_expression(name, given, self._zone).sql} {' '.join(rest)}" for name, *rest in parts)
+    def _order(self, order: Sequence[Order], given: Named) -> str:
+        return ", ".join(f"{_part(Copy(by.name), given, self._zone).sql} {by.direction}" for by in order)
 
-    def _select(self, expressions: Sequence[str], given: Named, source: str) -> str:
-        items = []
-        for text in expressions:
-            if text == "*":
-                items += [typed.sql for _, typed in given]
-            elif (made := _generated(text, given, self._zone)) is not None:
+    def _select(self, select: Select, given: Named, source: str) -> str:
+        items = [typed.sql for _, typed in given] if select.whole else []
+        for each in select.columns:
+            if (made := _generated(each.expression, given, self._zone)) is not None:
                 array, element = made
-                items.append(f"{element.sql} AS {name_in_duckdb(name_of(text))}")
+                items.append(f"{element.sql} AS {name_in_duckdb(each.name)}")
                 source = f"(SELECT *, unnest({array}) AS {_EACH} FROM {source})"
             else:
-                items.append(_item(text, given, self._zone))
+                items.append(_item(each, given, self._zone))
         return f"SELECT {', '.join(items)} FROM {source}"
 
 
-def _item(text: str, given: Named, zone: str) -> str:
-    return f"{_expression(text, given, zone).sql} AS {name_in_duckdb(name_of(text))}"
+def _item(of: Column, given: Named, zone: str) -> str:
+    return f"{_part(of.expression, given, zone).sql} AS {name_in_duckdb(of.name)}"
 
 
-def _expression(text: str, given: Named, zone: str) -> Part:
-    """The expression; one with a value of the slice does not come again, but for its template."""
-    return translated(text, given.by_name, zone) if PASSED in text else _lasting(text, given, zone)
+def _part(expression: Expression, given: Named, zone: str) -> Part:
+    """The expression in DuckDB SQL.
+
+    Reading a text takes longer than computing it over a small slice. So values stand as names in the text, which is
+    read once, and are put into the DuckDB SQL that was made of it.
+    """
+    values: list[Part] = []
+
+    def named(value: Literal | Passed) -> str:
+        values.append(value_part(value.value, value.domain, zone))
+        return mark(len(values) - 1)
+
+    text = spark_sql(expression, named)
+    return translated(text, given.by_name, zone, values) if values else _lasting(text, given, zone)
 
 
 @lru_cache(maxsize=4096)
@@ -191,9 +202,11 @@ def _lasting(text: str, given: Named, zone: str) -> Part:
     return translated(text, given.by_name, zone)
 
 
-def _generated(text: str, given: Named, zone: str) -> tuple[str, Part] | None:
+def _generated(expression: Expression, given: Named, zone: str) -> tuple[str, Part] | None:
     """The array and its element, if the expression makes a row of each element."""
-    return _array(text, given, zone) if "explode" in text.lower() or "inline" in text.lower() else None
+    if not isinstance(expression, str) or ("explode" not in expression.lower() and "inline" not in expression.lower()):
+        return None
+    return _array(expression, given, zone)
 
 
 @lru_cache(maxsize=4096)

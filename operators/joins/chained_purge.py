@@ -31,7 +31,8 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.bounds import Bound, bounds_between
-from xmlstream.operators.frames.held import COMPARED, FEW, computed_rows
+from xmlstream.operators.frames.expression import Column, Copy, Equal, Expression, all_of, as_columns
+from xmlstream.operators.frames.held import COMPARED, FEW
 from xmlstream.operators.frames.matching import flagged
 from xmlstream.operators.joins.equal_attributes import narrower
 from xmlstream.operators.joins.equi_join import end_of
@@ -231,8 +232,8 @@ class FewValues:
 
     def of(self, input_: int, tuples: Tuples) -> frozenset[_Key] | None:
         """The different values of tuples of an input; None if the tuples are many or not in this process."""
-        names = map(quoted, self._graph.keys(input_).values())
-        table = computed_rows(tuples.frame.select(*names)) if tuples.at_most <= FEW else None
+        names = self._graph.keys(input_).values()
+        table = tuples.frame.select(*names).here() if tuples.at_most <= FEW else None
         if table is None:
             return None
         pairs = zip(in_utc(table).columns, self._terms[input_], strict=True)
@@ -288,9 +289,9 @@ class ChainedPurge:
         rows = self._begun(tuples.frame)
         for number in range(len(self.steps)):
             rows = self._stepped(rows, number)
-        done = f"bool_and({_REACHED} = {self._everything}) AS {_COVERED}"
-        ends = rows.group_by(tuple(self._identity), [done]).where(_COVERED)
-        purged = ends.select(*(f"{name} AS {quoted(attribute)}" for name, attribute in self._identity.items()))
+        done = f"bool_and({_REACHED} = {self._everything})"
+        ends = rows.group_by(tuple(self._identity), {_COVERED: done}).where(_COVERED)
+        purged = ends.renamed({attribute: name for name, attribute in self._identity.items()})
         return tuples.some(purged)
 
     def _purged_here(self, tuples: Tuples) -> list[_Key] | None:
@@ -356,20 +357,19 @@ class ChainedPurge:
     def _everything(self) -> int:
         return (1 << self.graph.inputs) - 1
 
-    def _columns_of(self, input_: int) -> dict[str, str]:
+    def _columns_of(self, input_: int) -> dict[str, Expression]:
         """The columns that an input's tuples add to a row, with their expressions: its classes and its bounds."""
-        classes = {class_column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
-        return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
+        classes = {class_column(key): Copy(name) for key, name in self.graph.keys(input_).items()}
+        return {**classes, **{name: _value(bound) for name, bound in self.bounds.values(input_).items()}}
 
     def _begun(self, frame: Frame) -> Frame:
         """The first rows: the columns that the tuples have; those that later inputs add are null."""
         terms = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
         known = {name: value for name, value in self._columns_of(self.root).items() if name in terms}
-        own_ = {**{name: quoted(attribute) for name, attribute in self._identity.items()}, **known}
+        own_ = {**{name: Copy(attribute) for name, attribute in self._identity.items()}, **known}
         other = {name: type_ for name, type_ in terms.items() if name not in own_}
-        mine = [f"{value} AS {name}" for name, value in own_.items()]
-        unknown = [f"CAST(NULL AS {type_}) AS {name}" for name, type_ in other.items()]
-        rows = frame.select(*mine, *unknown, f"{1 << self.root} AS {_REACHED}")
+        unknown = {name: f"CAST(NULL AS {type_})" for name, type_ in other.items()}
+        rows = frame.select(*as_columns({**own_, **unknown, _REACHED: str(1 << self.root)}))
         # One row may become many only if an input adds columns.
         return rows.distinct() if other else rows
 
@@ -399,27 +399,30 @@ class ChainedPurge:
         """Each covered row with each kept tuple that joins it; the other rows once, without a tuple."""
         kept, keys = self.kept[step.input], self.graph.keys(step.input)
         classes = set(map(class_column, keys))
-        columns = [f"{v} AS _t{name}" for name, v in self._columns_of(step.input).items() if name in classes | needed]
-        there = kept.frame.select(*columns, f"true AS {_THERE}").distinct()
+        columns = {f"_t{name}": v for name, v in self._columns_of(step.input).items() if name in classes | needed}
+        there = kept.frame.select(*as_columns({**columns, _THERE: "true"})).distinct()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
-            f"{class_column(key)} = _t{class_column(key)}"
+            Equal(class_column(key), f"_t{class_column(key)}")
             if key in sure
-            else f"({class_column(key)} IS NULL OR {class_column(key)} = _t{class_column(key)})"
+            else f"{class_column(key)} IS NULL OR {class_column(key)} = _t{class_column(key)}"
             for key in keys
         ]
-        on = " AND ".join([_COVERED, *same])
-        return rows.join(there, on, "left", "right" if kept.at_most <= HASHED else None)
+        return rows.join(there, all_of(_COVERED, *same), "left", "right" if kept.at_most <= HASHED else None)
 
     def _advanced(self, rows: Frame, reached: str, needed: set[str], joined: int | None = None) -> Frame:
         """The rows with the inputs that they have reached, and the values that they now know."""
         known = self._columns_of(joined) if joined is not None else {}
         own_ = {*self._identity, *self._columns_of(self.root)}
         columns = [
-            f"coalesce({name}, _t{name}) AS {name}" if name in known and name not in own_ else name
+            Column(name, f"coalesce({name}, _t{name})") if name in known and name not in own_ else name
             for name in sorted(needed)
         ]
-        return rows.select(*columns, f"IF({_COVERED}, {reached}, {_REACHED}) AS {_REACHED}")
+        return rows.select(*columns, Column(_REACHED, f"IF({_COVERED}, {reached}, {_REACHED})"))
+
+
+def _value(bound: Bound) -> Expression:
+    return bound.value if bound.plain is None else Copy(bound.plain)
 
 
 _EACH = 20

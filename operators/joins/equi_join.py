@@ -24,6 +24,7 @@ from xmlstream.operators.closing_conditions import Condition, Grouping, StateMod
 from xmlstream.operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
 from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.expressions.dialect import attributes_in
+from xmlstream.operators.frames.expression import Equal, Expression, Present, all_of, sql
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.required_punctuations import Held, Row, Want, same
 from xmlstream.operators.state.completion import closed_so_far, closed_together, completed, completion_sets
@@ -200,14 +201,12 @@ class BoundedKey:
 
     def with_columns(self, frame: Frame) -> Frame:
         """The tuples, with the values of their bounds."""
-        if not self.columns:
-            return frame
-        return frame.select("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
+        return frame.with_columns(self.columns) if self.columns else frame
 
-    def present(self) -> str:
-        """Whether a tuple can have partners, as Spark SQL: no null key or bound, and bounds that leave a value."""
+    def present(self) -> Expression:
+        """Whether a tuple can have partners: no null key or bound, and bounds that leave a value."""
         needed = dict.fromkeys((*self.on, *(name for bound in self.bounds for name in bound.needs)))
-        tests = [f"{quoted(name)} IS NOT NULL" for name in needed]
+        tests: list[Expression] = [Present(name) for name in needed]
         ends = [pair for pair in zip(self.bounds, self._places, strict=True) if pair[0].image is None]
         for low, at in ends:
             for high, beside in ends:
@@ -217,7 +216,7 @@ class BoundedKey:
                     if strict == 2 and {low.type, high.type} <= set(INTEGERS):  # no integer lies between neighbours
                         last = f"try_subtract({last}, 1)"
                     tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
-        return " AND ".join(tests)
+        return all_of(*tests)
 
     def without_columns(self, tuples: Tuples) -> Tuples:
         """Kept tuples without their extra stored columns."""
@@ -231,7 +230,7 @@ class BoundedKey:
     def without_partners(self, tuples: Tuples, state: OperatorState) -> Tuples:
         """The tuples to which no partner can come: punctuations cover them, or they can have none."""
         frame = self.with_columns(tuples.frame)
-        gone = frame.where(f"NOT ({self.present()})")
+        gone = frame.where(sql("NOT (", self.present(), ")"))
         if closed := self.covered(state):
             gone = gone.union(matching(frame.where(self.present()), closed))
         return tuples.some(gone.drop(*self.columns))
@@ -332,10 +331,9 @@ class EquiJoin:
         return self.left, self.right
 
     @cached_property
-    def condition(self) -> str:
-        """The condition under which two tuples are partners, as Spark SQL; a null key has no partner."""
-        tests = [f"{quoted(mine)} = {quoted(theirs)}" for mine, theirs in zip(*self.on, strict=True)]
-        return " AND ".join([*tests, *([f"({self.residual})"] if self.residual else [])])
+    def condition(self) -> Expression:
+        """The condition under which two tuples are partners; a null key has no partner."""
+        return all_of(*map(Equal, *self.on), *([self.residual] if self.residual else []))
 
     @cached_property
     def references(self) -> tuple[str, ...]:

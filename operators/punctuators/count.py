@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
+from xmlstream.operators.frames.expression import Column, Copy, Present
 from xmlstream.operators.punctuators.rule import (
     ASIDE,
     CONTRADICTORY,
@@ -133,16 +134,16 @@ class ByCount(Rule):
         before, until = (
             f"{within} ROWS BETWEEN UNBOUNDED PRECEDING AND {end})" for end in ("1 PRECEDING", "CURRENT ROW")
         )
-        rows = rows.select("*", f"IF(max({_N}) {before} IS NULL, {_N}, NULL) AS {_FIRST}")
-        rows = rows.select("*", f"max({_FIRST}) {until} AS {_KNOWN}")
-        rows = rows.select("*", f"{_NO_COUNT} IS NULL AND coalesce({_N} = {_KNOWN}, true) AS {_FITS}")
-        rows = rows.select("*", f"CAST(sum(IF({_FITS}, {_COUNT}, 0)) {until} AS BIGINT) AS {_SUM}")
+        rows = rows.with_column(_FIRST, f"IF(max({_N}) {before} IS NULL, {_N}, NULL)")
+        rows = rows.with_column(_KNOWN, f"max({_FIRST}) {until}")
+        rows = rows.with_column(_FITS, f"{_NO_COUNT} IS NULL AND coalesce({_N} = {_KNOWN}, true)")
+        rows = rows.with_column(_SUM, f"CAST(sum(IF({_FITS}, {_COUNT}, 0)) {until} AS BIGINT)")
         full = f"{POSITION} IS NOT NULL AND {_FITS} AND coalesce({_SUM} >= {_KNOWN}, false)"
-        rows = rows.select("*", f"{full} AS {_FULL}")
-        rows = rows.select("*", f"coalesce({_ENDED}, false) OR coalesce(max({_FULL}) {before}, false) AS {_ALREADY}")
+        rows = rows.with_column(_FULL, full)
+        rows = rows.with_column(_ALREADY, f"coalesce({_ENDED}, false) OR coalesce(max({_FULL}) {before}, false)")
         wrong = f"NOT {_FITS} OR coalesce({_SUM} > {_KNOWN}, false)"
         aside = f"CASE WHEN {_ALREADY} THEN '{UNGRAMMATICAL}' WHEN {wrong} THEN '{CONTRADICTORY}' END"
-        return rows.select("*", f"{aside} AS {ASIDE}")
+        return rows.with_column(ASIDE, aside)
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """One punctuation for each group whose number is full; the counts of all groups that have come are kept."""
@@ -151,18 +152,18 @@ class ByCount(Rule):
         schema = state.inputs[0]
         group, kept = self._group(schema), state.log("open")
         alive = flagged.where(f"{_FITS} AND NOT {_ALREADY}").select(
-            *map(quoted, group.names),
+            *group.names,
             POSITION,
-            f"{_SUM} AS {_COUNT}",
-            f"{_KNOWN} AS {_N}",
-            f"coalesce({_BEGAN}, {POSITION}) AS {_BEGAN}",
+            Column(_COUNT, Copy(_SUM)),
+            Column(_N, Copy(_KNOWN)),
+            Column(_BEGAN, f"coalesce({_BEGAN}, {POSITION})"),
         )
-        came = _combined(alive, group.names, f"max({POSITION}) AS {POSITION}").where(f"{POSITION} IS NOT NULL")
+        came = _combined(alive, group.names, **{POSITION: f"max({POSITION})"}).where(Present(POSITION))
         kept.add(Tuples(came.drop(POSITION), facts["on"] + facts["late"], exact=False))
         kept.settle()
         if not facts["full"]:
             return []
-        full = flagged.where(f"{_FULL} AND NOT {_ALREADY}").select(*map(quoted, group.names), POSITION)
+        full = flagged.where(f"{_FULL} AND NOT {_ALREADY}").select(*group.names, POSITION)
         rows = in_utc(full.to_arrow().sort_by(POSITION).select(list(group.names)))
         return [constants(schema, self.attributes, row.values()) for row in rows.to_pylist()]
 
@@ -218,20 +219,20 @@ class ByCount(Rule):
     def _counted(self, tuples: Frame, state: OperatorState) -> Frame:
         """The tuples with `_ENDED`, `_COUNT`, `_N` and `_NO_COUNT`."""
         counts = f"coalesce(({self.counting}\n), false)" if self.counting else "true"
-        rows = with_ended(tuples, state, _ENDED).select("*", f"CAST(IF({counts}, 1, 0) AS BIGINT) AS {_COUNT}")
+        rows = with_ended(tuples, state, _ENDED).with_column(_COUNT, f"CAST(IF({counts}, 1, 0) AS BIGINT)")
         stated = f"CAST({quoted(self.count) if isinstance(self.count, str) else self.count} AS BIGINT)"
         none = f"IF({stated} < {_COUNT} OR {stated} < 0, {stated}, NULL)"
-        rows = rows.select("*", f"{none} AS {_NO_COUNT}", f"CAST(NULL AS BIGINT) AS {_BEGAN}")
-        return rows.select("*", f"IF({_NO_COUNT} IS NULL, {stated}, NULL) AS {_N}")
+        rows = rows.with_columns({_NO_COUNT: none, _BEGAN: "CAST(NULL AS BIGINT)"})
+        return rows.with_column(_N, f"IF({_NO_COUNT} IS NULL, {stated}, NULL)")
 
     def _group(self, schema: Schema) -> Schema:
         return Schema(tuple(map(schema.attribute, self.attributes)))
 
 
-def _combined(rows: Frame, keys: Sequence[str], *more: str) -> Frame:
+def _combined(rows: Frame, keys: Sequence[str], **more: str) -> Frame:
     """One row for each group: the greatest count, the only number, where it begins; and more aggregates."""
-    wanted = [f"max({_COUNT}) AS {_COUNT}", f"max({_N}) AS {_N}", f"min({_BEGAN}) AS {_BEGAN}"]
-    return rows.group_by(keys, [*wanted, *more])
+    wanted = {_COUNT: f"max({_COUNT})", _N: f"max({_N})", _BEGAN: f"min({_BEGAN})"}
+    return rows.group_by(keys, {**wanted, **more})
 
 
 def _tuples(count: int) -> str:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.frames.expression import Column, Equal
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
@@ -142,8 +143,8 @@ class ByOrder(Rule):
             rows, far = self._far(rows, schema), f"{_FAR} IS NOT NULL"
         greatest_before = f"max(IF({far}, NULL, {self._place(domain)})) {self._before_it(schema)}"
         late = f"{quoted(self.attribute)} < {distance.before(greatest_before, self.slack, domain)}"
-        aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
-        return (rows if self.per else rows.in_one_task()).select("*", aside).drop(_FAR)
+        aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END"
+        return (rows if self.per else rows.in_one_task()).with_column(ASIDE, aside).drop(_FAR)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
         """The greatest value, and the value at the slack before it."""
@@ -184,13 +185,13 @@ class ByOrder(Rule):
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The values that were closed before the late tuple, and the slack with which no tuple would be late."""
         domain = schema.attribute(self.attribute).domain
-        greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
-        late = flagged.select("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
+        greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)}"
+        late = flagged.with_column(_GREATEST, greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
         bound = distance.before(_GREATEST, self.slack, domain)
         texts = {"greatest": distance.as_text(_GREATEST, domain), "bound": distance.as_text(bound, domain)}
-        first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in texts.items()]
-        behind = f"max({distance.distance_between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
-        (row,) = late.group_by((), [*first, behind]).to_arrow().to_pylist()
+        first = {name: f"min_by({text}, {POSITION})" for name, text in texts.items()}
+        behind = f"max({distance.distance_between(quoted(self.attribute), _GREATEST, domain)})"
+        (row,) = late.group_by((), {**first, "behind": behind}).to_arrow().to_pylist()
         passed = distance.values_below(row["bound"], domain)
         key = tuple(values[key.name] for key in self._keys(schema))
         came = format_pattern(Constant(distance.text_value(row["greatest"], domain)), domain)
@@ -206,13 +207,13 @@ class ByOrder(Rule):
     def _new_punctuations_of_each(self, flagged: Frame, state: OperatorState) -> list[Punctuation]:
         """One punctuation for each key whose greatest value has risen."""
         schema = state.inputs[0]
-        domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
-        before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
-        aggregates = [f"max({self._unless_ahead(domain)}) AS {_GREATEST}", before]
+        domain, keys = schema.attribute(self.attribute).domain, self._key_names(schema)
+        before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL))"
+        aggregates = {_GREATEST: f"max({self._unless_ahead(domain)})", _BEFORE: before}
         greatest = flagged.group_by(self._key_names(schema), aggregates)
         risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
         bound = distance.as_text(distance.before(_GREATEST, self.slack, domain), domain)
-        table = in_utc(risen.select(*keys, _GREATEST, f"{bound} AS {_BOUND}").to_arrow())
+        table = in_utc(risen.select(*keys, _GREATEST, Column(_BOUND, bound)).to_arrow())
         if not table.num_rows:
             return []
         kept = state.log("greatest")
@@ -252,9 +253,9 @@ class ByOrder(Rule):
             " named_struct('greatest', greatest(so_far.greatest, item.v), 'far', so_far.far))"
         )
         fold = f"aggregate({sequence}, {none}, (so_far, item) -> {step}, so_far -> so_far.far)"
-        far = rows.group_by(self._key_names(schema), [f"{fold} AS far"])
-        far = far.select(f"explode(far) AS {_FAR}")
-        return rows.join(far, f"{POSITION} = {_FAR}", "left", small="right")
+        far = rows.group_by(self._key_names(schema), {"far": fold})
+        far = far.select(Column(_FAR, "explode(far)"))
+        return rows.join(far, Equal(POSITION, _FAR), "left", small="right")
 
     def _place(self, domain: Domain) -> str:
         return distance.comparable(quoted(self.attribute), domain)

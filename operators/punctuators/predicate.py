@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.duration import with_iso_durations
+from xmlstream.operators.frames.expression import Column, Copy
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
@@ -169,19 +170,20 @@ class ByPredicate(Rule):
         known = with_ended(tuples, state, _ENDED)
         ends = f"coalesce(({with_iso_durations(self.when)}\n), false)" if self.when else "false"
         if self.time is None:
-            known = known.select("*", f"{ends} AS {_ENDS}")
+            known = known.with_column(_ENDS, ends)
             return unless_late(known, f"{_ENDED} OR coalesce({self._before_it(_ENDS)}, false)").drop(_ENDED)
         time = state.inputs[0].attribute(self.time)
         place = distance.comparable(quoted(time.name), time.domain)
-        rows = self._with_times(known, time, state).select(
-            "*",
-            f"{POSITION} IS NOT NULL AND {ends} AS {_ENDS}",
-            f"max({place}) OVER ({_BEFORE}) AS {_NOW}",
-            f"{self._before_it(f'IF({_IS_TIME}, NULL, {place})')} AS {_LAST}",
-            f"max({place}) OVER () AS {_GREATEST}",
+        rows = self._with_times(known, time, state).with_columns(
+            {
+                _ENDS: f"{POSITION} IS NOT NULL AND {ends}",
+                _NOW: f"max({place}) OVER ({_BEFORE})",
+                _LAST: self._before_it(f"IF({_IS_TIME}, NULL, {place})"),
+                _GREATEST: f"max({place}) OVER ()",
+            }
         )
         too_long = f"{_NOW} > {distance.after(_LAST, self.idle, time.domain)}"
-        rows = rows.select("*", f"{POSITION} IS NOT NULL AND coalesce({too_long}, false) AS {_IDLE}")
+        rows = rows.with_column(_IDLE, f"{POSITION} IS NOT NULL AND coalesce({too_long}, false)")
         ended_before_it = f"coalesce({self._before_it(f'{_ENDS} OR {_IDLE}')}, false)"
         return unless_late(rows, f"{_ENDED} OR {_IDLE} OR {ended_before_it}").drop(_ENDED, _NOW, _LAST)
 
@@ -205,7 +207,7 @@ class ByPredicate(Rule):
         else:
             return []
         columns = dict.fromkeys([*order, *self._group(schema).names])  # ordered, as each run must write the same
-        table = groups.select(*map(quoted, columns)).to_arrow().sort_by([(name, "ascending") for name in order])
+        table = groups.select(*columns).to_arrow().sort_by([(name, "ascending") for name in order])
         found = in_utc(table.select(list(self._group(schema).names))).columns
         ended = list(zip(*(c.to_pylist() for c in found), strict=True))
         if self.time is not None:
@@ -224,7 +226,7 @@ class ByPredicate(Rule):
     def _with_times(self, known: Frame, time: Attribute, state: OperatorState) -> Frame:
         """The tuples, the times of the groups that have not ended, and the greatest time, as rows in one task."""
         value = None if (text := state.notes.get("greatest")) is None else distance.text_value(text, time.domain)
-        rows = known.union_by_name(one_row(known.engine, time, value).select("*", f"true AS {_IS_TIME}"))
+        rows = known.union_by_name(one_row(known.engine, time, value).with_column(_IS_TIME, "true"))
         kept = state.log("open").whole()
         return (rows if kept is None else rows.union_by_name(kept.frame)).in_one_task()
 
@@ -234,11 +236,11 @@ class ByPredicate(Rule):
         time = schema.attribute(self.time)
         place = distance.comparable(quoted(time.name), time.domain)
         idle = f"max({_GREATEST}) > {distance.after(f'max({place})', self.idle, time.domain)}"
-        aggregates = [
-            f"max({place}) AS {_LAST}",
-            f"max({POSITION}) IS NOT NULL AS {_CAME}",
-            f"coalesce(max({_ENDS}), false) OR coalesce({idle}, false) AS {_ENDED}",
-        ]
+        aggregates = {
+            _LAST: f"max({place})",
+            _CAME: f"max({POSITION}) IS NOT NULL",
+            _ENDED: f"coalesce(max({_ENDS}), false) OR coalesce({idle}, false)",
+        }
         return flagged.where(f"{ASIDE} IS NULL AND {_IS_TIME} IS NULL").group_by(self._group(schema).names, aggregates)
 
     def _keep(self, flagged: Frame, at_most: int, ended: Sequence[Sequence[object]], state: OperatorState) -> None:
@@ -247,7 +249,7 @@ class ByPredicate(Rule):
         schema, kept = state.inputs[0], state.log("open")
         time, group = schema.attribute(self.time).name, self._group(schema)
         alive = self._groups(flagged, schema).where(f"{_CAME} AND NOT {_ENDED} AND {_LAST} IS NOT NULL")
-        alive = alive.select(*map(quoted, group.names), f"{_LAST} AS {quoted(time)}")
+        alive = alive.select(*group.names, Column(time, Copy(_LAST)))
         kept.add(Tuples(alive, at_most, exact=False))
         kept.settle()
         kept.purge([constants(group, self.attributes, values) for values in ended])

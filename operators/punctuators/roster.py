@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.rule import (
     Facts,
@@ -146,12 +147,13 @@ class ByRoster(Rule):
         rows = tuples.union_by_name(self._start(state))
         mine = f"OVER (PARTITION BY {quoted(self.member)}"
         earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        known = rows.select(
-            "*",
-            f"max({place}) {earlier} AS {_BEFORE_STEP}",
-            # Only a member has a row without a position, which sorts before all others.
-            f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier}) AS {_LISTED}",
-            f"max({place}) {mine}) AS {_LAST}",
+        known = rows.with_columns(
+            {
+                _BEFORE_STEP: f"max({place}) {earlier}",
+                # Only a member has a row without a position, which sorts before all others.
+                _LISTED: f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier})",
+                _LAST: f"max({place}) {mine})",
+            }
         )
         tuple_ = f"named_struct('value', {place}, 'at', CAST(NULL AS BIGINT), 'own', {POSITION})"
         step = f"named_struct('value', {_BEFORE_STEP}, 'at', {POSITION}, 'own', CAST(NULL AS BIGINT))"
@@ -161,8 +163,8 @@ class ByRoster(Rule):
             f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
             f" ELSE array({tuple_}) END"
         )
-        each = known.select("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
-        each = each.select("*", f"{_STEP}.own AS {POSITION}")
+        each = known.with_column(_STEP, f"explode({parts})").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        each = each.with_column(POSITION, f"{_STEP}.own")
         passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
         is_late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
         return unless_late(each, f"{_CLOSED} OR {is_late}").drop(_CLOSED)
@@ -181,8 +183,8 @@ class ByRoster(Rule):
         if flagged is None or self.attribute is None:
             return []
         schema = state.inputs[0]
-        member, value = (quoted(schema.attribute(name).name) for name in (self.member, self.attribute))
-        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(member, f"{_STEP}.value AS {value}")
+        member, value = (schema.attribute(name).name for name in (self.member, self.attribute))
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(member, Column(value, f"{_STEP}.value"))
         latest = state.log("latest")
         latest.add(Tuples(last, len(self._members(state))))
         latest.settle()
@@ -253,7 +255,7 @@ class ByRoster(Rule):
             return []
         schema = state.inputs[0]
         names = [schema.attribute(name).name for name in (self.member, self.attribute)]
-        rows = in_utc(latest.frame.select(*map(quoted, names)).to_arrow())
+        rows = in_utc(latest.frame.select(*names).to_arrow())
         member, domain = (schema.attribute(name).domain for name in names)
         pairs = zip(*(rows.column(i).to_pylist() for i in range(2)), strict=True)
         below = ((who, canonical(Range(None, domain.normal(v)), domain)) for who, v in pairs if v is not None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from xmlstream.operators.frames.expression import Expression, sql
 from xmlstream.operators.frames.matching import condition, is_inline, matching, not_matching
 from xmlstream.operators.required_punctuations import Way
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -151,20 +152,20 @@ def with_ended(tuples: Frame, state: OperatorState, name: str) -> Frame:
     """The tuples with a column of that name: whether a punctuation of an earlier slice, added here, matches them."""
     ended = list(added(state).set)
     if is_inline(ended):
-        return tuples.select("*", f"({condition(ended)}) AS {name}")
+        return tuples.with_column(name, condition(ended))
     late, others = matching(tuples, ended), not_matching(tuples, ended)
-    return late.select("*", f"true AS {name}").union(others.select("*", f"false AS {name}"))
+    return late.with_column(name, "true").union(others.with_column(name, "false"))
 
 
-def unless_late(tuples: Frame, late: str) -> Frame:
-    """The tuples with the column `ASIDE`, where `late` is Spark SQL that is true for late ones."""
-    return tuples.select("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+def unless_late(tuples: Frame, late: Expression) -> Frame:
+    """The tuples with the column `ASIDE`, where `late` is true for late ones."""
+    return tuples.with_column(ASIDE, sql("IF(", late, f", '{UNGRAMMATICAL}', NULL)"))
 
 
 def greatest_of(keys: Sequence[str], attribute: str) -> Combine:
     """Combines rows to the greatest value of an attribute for each of these keys."""
-    greatest = f"max({quoted(attribute)}) AS {quoted(attribute)}"
-    return lambda rows, _ages: rows.group_by(keys, [greatest])
+    greatest = {attribute: f"max({quoted(attribute)})"}
+    return lambda rows, _ages: rows.group_by(keys, greatest)
 
 
 def one_row(engine: Engine, attribute: Attribute, value: Value | None) -> Frame:

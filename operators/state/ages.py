@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.dialect import passed
+from xmlstream.operators.frames.expression import Column, Expression, bigint, sql
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.lifespan import LONGEST, Duration
@@ -73,11 +73,12 @@ class Since(NamedTuple):
         """The recorded time."""
         return _EPOCH + timedelta(microseconds=self.time)
 
-    def column(self, name: str) -> str:
-        """Spark SQL for the column of that name in a row that comes in this slice."""
+    def column(self, name: str) -> Column:
+        """The column of that name in a row that comes in this slice."""
         if name == FIRST:
-            return f"{passed(f'{self.number}L')} AS {FIRST}"
-        return f"named_struct('slice', {passed(f'{self.slice}L')}, 'time', {passed(f'{self.time}L')}) AS {SINCE}"
+            return Column(FIRST, bigint(self.number))
+        slice_, time = bigint(self.slice), bigint(self.time)
+        return Column(SINCE, sql("named_struct('slice', ", slice_, ", 'time', ", time, ")"))
 
 
 def combined_ages(names: Sequence[str]) -> dict[str, str]:
@@ -90,7 +91,7 @@ def deduplicated(frame: Frame, ages: Sequence[str] = ()) -> Frame:
     if not ages:
         return frame.distinct()
     own_columns = [name for name in frame.columns if name not in AGES]
-    return frame.group_by(own_columns, [f"{text} AS {name}" for name, text in combined_ages(ages).items()])
+    return frame.group_by(own_columns, combined_ages(ages))
 
 
 def microseconds(time: datetime) -> int:
@@ -156,9 +157,9 @@ class PurgeAfter:
         leeway = (now[self._field] - begin) // _LEEWAY if rows > _LARGE else 0
         return oldest[self._field] < begin - leeway
 
-    def condition(self, now: Since) -> str:
-        """Spark SQL that is true for overdue rows."""
-        return f"{SINCE}.{Since._fields[self._field]} < {passed(f'{self._begin(now)}L')}"
+    def condition(self, now: Since) -> Expression:
+        """What is true for overdue rows."""
+        return sql(f"{SINCE}.{Since._fields[self._field]} < ", bigint(self._begin(now)))
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)

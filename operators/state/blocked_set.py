@@ -15,10 +15,10 @@ Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.state.closed_set import FORGOTTEN
@@ -37,7 +37,15 @@ from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
-    from xmlstream.operators.state.operator_state import OperatorState
+
+
+class Blocking(Protocol):
+    """The state of an operator, as far as blocked punctuations need it."""
+
+    awaited: Collection[str] | None
+
+    def waiting(self, name: str) -> BlockedSet:
+        """The blocked punctuations of that name."""
 
 
 class BlockedSet:
@@ -139,7 +147,7 @@ def emittable(
     name: str,
     given: Iterable[Punctuation],
     kept: Sequence[TupleLog | Tuples],
-    state: OperatorState,
+    state: Blocking,
     schema: Schema,
     cut_at: Sequence[str] = (),
     *,
@@ -225,7 +233,7 @@ def _kept_points(
 ) -> list[Point] | Frame:
     """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in given for p in each]
-    columns, is_all = [quoted(name) for name in schema.names], any(p.is_all for p in every)
+    columns, is_all = schema.names, any(p.is_all for p in every)
     some = (
         each if isinstance(each, Tuples) else each.whole() if is_all else each.near_punctuations(every) for each in kept
     )
@@ -235,7 +243,7 @@ def _kept_points(
     found = near.frame if is_all else matching(near.frame, every)
     if not places:
         return [()] * found.limit(1).count()
-    found = found.select(*(quoted(schema[i].name) for i in places))
+    found = found.select(*(schema[i].name for i in places))
     points = _points(found.distinct().limit(MOST + 1), places, schema)
     return points if len(points) <= MOST else found
 
@@ -349,7 +357,7 @@ def _outside(
     i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()
     domain = schema[i].domain
     column = quoted(schema[i].name)
-    least_and_most = in_utc(points.group_by((), [f"min({column}) AS low", f"max({column}) AS high"]).to_arrow())
+    least_and_most = in_utc(points.group_by((), {"low": f"min({column})", "high": f"max({column})"}).to_arrow())
     ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
     pairs = [] if None in ends else [domain.normal(end) for end in ends]
     spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []

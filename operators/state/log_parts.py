@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.operators.frames.held import filter_of
+from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.frames.matching import is_inline, matching, not_matching
 from xmlstream.operators.state.ages import AGES, FIRST, SINCE, Since
 from xmlstream.operators.state.slice_tuples import Tuples, anti_join, semi_join
@@ -27,7 +27,7 @@ from xmlstream.operators.storage.records import LogRecord, PartRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore, of_one_size
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -148,16 +148,16 @@ class LogParts:
         left = not_matching(rows, self.purging[since:])
         borne = _borne(struct)
         if borne != self.ages:
-            columns = {FIRST: f"CAST(NULL AS BIGINT) AS {FIRST}"}
+            columns = {FIRST: Column(FIRST, "CAST(NULL AS BIGINT)")}
             if self.now is not None:
                 columns[SINCE] = self.now.column(SINCE)
-            others = [quoted(name) for name in left.columns if name not in AGES]
+            others = [name for name in left.columns if name not in AGES]
             left = left.select(*others, *(name if name in borne else columns[name] for name in self.ages))
         return left if whole is None else whole.union_by_name(left)
 
     def aged(self, frame: Frame) -> Frame:
         """New rows with this slice as their age, if rows store ages."""
-        return frame if self.now is None else frame.select("*", *map(self.now.column, self.ages))
+        return frame if self.now is None else frame.with_columns(dict(map(self.now.column, self.ages)))
 
     def are_few(self, rows: int) -> bool:
         """Whether so many rows are looked up rather than found by reading all."""
@@ -229,15 +229,8 @@ class LogParts:
 
     def computed_at(self, found: Found, punctuations: Sequence[Punctuation] = ()) -> Segment:
         """The rows at places that were not purged, with part and place, or those that punctuations match."""
-        tables = self._tables_at(found, self.parts, placed=True)
-        if not tables:
+        if (rows := self.rows_at(found, placed=True)) is None:
             return _NOTHING
-        (since, struct, table), *others = tables
-        test = filter_of(punctuations) if punctuations else None
-        if not others and not self.purging[since:] and _borne(struct) == self.ages and (test or not punctuations):
-            return self._store.hold(table.filter(test(table)) if test else table, struct)
-        rows = self.rows_at(found, placed=True)
-        assert rows is not None
         return self._store.write(matching(rows.frame, punctuations) if punctuations else rows.frame, rows.at_most)
 
     def remove(self, removed: Segment) -> None:

@@ -24,7 +24,7 @@ from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import in_utc, quoted
+from xmlstream.punct_ns.slices import in_utc
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -188,7 +188,7 @@ class OperatorState:
         for slice_, schema in zip(inputs, self.inputs, strict=True):
             tuples = slice_.tuples
             if tuples is not None:
-                tuples = self.computed(replace(tuples, frame=tuples.frame.select(*map(quoted, schema.names))))
+                tuples = self.computed(replace(tuples, frame=tuples.frame.select(*schema.names)))
             found.append(tuples if tuples is not None and tuples.at_most else None)
         return found
 

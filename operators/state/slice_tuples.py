@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.frames.expression import Equal, all_of, conditions_of
 from xmlstream.operators.frames.held import FEW
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, own, quoted
+from xmlstream.punct_ns.slices import POSITION, own
 
 if TYPE_CHECKING:
+    from xmlstream.operators.frames.expression import Expression
     from xmlstream.operators.frames.frame import Frame, JoinKind, Side
 
 
@@ -75,10 +77,10 @@ def semi_join(rows: Tuples, others: Tuples, names: Sequence[str]) -> Tuples:
     return _joined(rows, others, names, "left_semi")
 
 
-def theta_join(left: Tuples, right: Tuples, on: str, how: JoinKind = "inner") -> Tuples:
-    """The join on a condition in Spark SQL: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
+def theta_join(left: Tuples, right: Tuples, on: Expression, how: JoinKind = "inner") -> Tuples:
+    """The join on a condition: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
     small: Side | None = None
-    if max(left.at_most, right.at_most) <= FEW and " = " in on:
+    if max(left.at_most, right.at_most) <= FEW and any(isinstance(each, Equal) for each in conditions_of(on)):
         small = "both"
     elif right.at_most <= HASHED and (how != "inner" or right.at_most <= left.at_most):
         small = "right"
@@ -89,12 +91,12 @@ def theta_join(left: Tuples, right: Tuples, on: str, how: JoinKind = "inner") ->
 
 
 def _joined(rows: Tuples, others: Tuples, names: Sequence[str], how: JoinKind) -> Tuples:
-    renamed = others.frame.select(*(f"{quoted(name)} AS {own(f'kept{i}')}" for i, name in enumerate(names)))
-    same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
+    renamed = others.frame.renamed({own(f"kept{i}"): name for i, name in enumerate(names)})
+    same = all_of(*(Equal(name, own(f"kept{i}"), nulls=True) for i, name in enumerate(names)))
     small: Side | None = "right" if others.at_most <= HASHED else None
     if names and max(rows.at_most, others.at_most) <= FEW:
         small = "both"
-    return rows.some(rows.frame.join(renamed, same or "true", how, small))
+    return rows.some(rows.frame.join(renamed, same, how, small))
 
 
 def bag_union(parts: Iterable[Tuples | None]) -> Tuples | None:

@@ -33,7 +33,6 @@ from xmlstream.operators.state.state_schema import LogSchema
 from xmlstream.operators.storage.records import LogRecord
 from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -254,7 +253,7 @@ class TupleLog:
         if self.at_most <= SMALL:
             self._shrink(anti_join(Tuples(self._frame(), self.rows), tuples, names).frame)
             return
-        keys = tuples.frame.select(*map(quoted, names)).distinct()
+        keys = tuples.frame.select(*names).distinct()
         removed = self._store.write(keys, tuples.at_most)
         others = Tuples(self._store.frame(removed), removed.rows)
         wanted = names, self._store.columns(others.frame, names)
@@ -393,7 +392,7 @@ class MergingLog(TupleLog):
         assert declared.touching is not None
         assert declared.combine is not None
         self._merging = declared.combine
-        self._touching, self._names = declared.touching, [quoted(name) for name in declared.purging.names]
+        self._touching, self._names = declared.touching, declared.purging.names
 
     def add(self, tuples: Tuples, *, partial: bool = False) -> None:
         """Adds rows that nothing else reads; a large log merges them at once, a small one with `take`."""

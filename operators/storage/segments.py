@@ -27,9 +27,10 @@ from xmlstream.operators.storage.lookup import Block, alike_in_engines, blocks_o
 from xmlstream.operators.storage.records import SegmentRecord
 from xmlstream.operators.storage.shared_files import PARTS, PartsOfTask, SharedFolder, noted, opened, put_parts, size_of
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
-from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.punct_ns.slices import own
 
 if TYPE_CHECKING:
+    from xmlstream.operators.frames.expression import Expression
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
@@ -145,7 +146,7 @@ class SegmentStore:
         return self.engine.empty(ddl)
 
     def split(
-        self, frame: Frame, condition: str, at_most: int, test: Callable[[pa.Table], Any] | None = None
+        self, frame: Frame, condition: Expression, at_most: int, test: Callable[[pa.Table], Any] | None = None
     ) -> tuple[Segment, Segment]:
         """Computes a frame once, as the rows that satisfy a two-valued condition, and the other rows.
 
@@ -155,7 +156,7 @@ class SegmentStore:
             table = frame.to_arrow()
             leaves = test(table)
             return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
-        marked = frame.select("*", f"{condition} AS {_LEAVING}")
+        marked = frame.with_column(_LEAVING, condition)
         if self.collects(frame, at_most):
             table = marked.to_arrow()
             leaves = table[_LEAVING]
@@ -211,7 +212,7 @@ class SegmentStore:
         segment = self._framed.get(frame)
         if segment is not None and segment.rows and moments_of(segment.struct) is not None:
             return pa.Table.from_batches(list(self._plain(segment, wanted)))
-        return frame.select(*map(quoted, wanted)).to_arrow()
+        return frame.select(*wanted).to_arrow()
 
     def chosen(self, segment: Segment, names: Sequence[str]) -> Segment:
         """Some columns of a segment, as another one."""

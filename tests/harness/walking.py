@@ -18,7 +18,7 @@ from xmlstream.operators.state.slice_tuples import Slice
 from xmlstream.operators.state.state_schema import OperatorRecord, StateSchema
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, awaited, names, results, topological
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.session.engines import engine_of, is_in_process
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Walk:
         """The same of a plan of several results, all of integers: what each gave, and how many tuples all keep."""
         slices = self._walked(given)
         frames = {
-            node: tuples.frame.select(*map(quoted, node.schema.names))
+            node: tuples.frame.select(*node.schema.names)
             for node in self.roots
             if (tuples := slices[node].tuples) is not None
         }
@@ -155,6 +155,6 @@ class Walk:
         position = [POSITION] if self._positioned else []
         tuples = tuples_of(self.spark, rows, scan.schema, self._came if self._positioned else None)
         if tuples is not None:
-            frame = tuples.frame.select(*(f"`{column}`" for column in scan.operator.options.columns), *position)
+            frame = tuples.frame.select(*scan.operator.options.columns, *position)
             tuples = type(tuples)(frame, tuples.at_most)
         return Slice(tuples, tuple(punctuations))

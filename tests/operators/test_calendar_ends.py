@@ -59,7 +59,7 @@ def test_they_are_compared_to_the_microsecond(zoned: SparkSession) -> None:
         texts = [domain.write(row[at]) for row in ROWS]
         forms = ("{}", "[{},)", "({},)", "(,{})", "(,{}]")
         said = [Punctuation.of(SCHEMA, {name: form.format(text)}) for text in texts for form in forms]
-        parts = [matching(tuples.frame, [p]).select(f"{i} AS p", "n") for i, p in enumerate(said)]
+        parts = [matching(tuples.frame, [p]).with_column("p", str(i)).select("p", "n") for i, p in enumerate(said)]
         whole = parts[0]
         for part in parts[1:]:
             whole = whole.union(part)
@@ -100,7 +100,9 @@ def test_what_is_closed_of_moments_closes_no_text_of_another_one(
     values = [at if name == "t" else at.replace(tzinfo=None) for at in moments]
     rows = tuples_of(zoned, [(n, at, at.replace(tzinfo=None), at.date()) for n, at in enumerate(moments)], SCHEMA)
     assert rows is not None
-    written = {row["n"]: row["text"] for row in rows.frame.select("n", f"{text} AS text").to_arrow().to_pylist()}
+    written = {
+        row["n"]: row["text"] for row in rows.frame.with_column("text", text).select("n", "text").to_arrow().to_pylist()
+    }
     said = [
         Punctuation.of(schema, {name: f.format(schema[0].domain.write(v))}) for v in values for f in ("(,{})", "({},)")
     ]

@@ -55,7 +55,7 @@ def test_few_tuples_are_compared_here_as_the_engine_compares_them(
     for here in (True, False):
         with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
             if not here:
-                patch.setattr("xmlstream.operators.distinct_on.first_rows", lambda *_: None)
+                patch.setattr("xmlstream.operators.frames.matching.first_rows", lambda *_: None)
             running = Running(in_process, Path(directory), DistinctOn(keys), VISITS, positioned=True)
             found.append([(Counter(done.tuples), done.kept) for done in (running.slice((rows, [])) for rows in slices)])
     assert found[0] == found[1]

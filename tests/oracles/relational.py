@@ -13,6 +13,7 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.difference import Difference
 from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.explode import Explode
+from xmlstream.operators.frames.expression import spark_sql
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.join import Join
@@ -136,9 +137,11 @@ def _of_two(node: Node, left: DataFrame, right: DataFrame) -> DataFrame:
 
     match node.operator:
         case Join(kind):
-            return left.join(right, F.expr(node.operator.equi_join.condition), kind)
+            return left.join(right, F.expr(spark_sql(node.operator.equi_join.condition)), kind)
         case SemiJoin(anti=anti):
-            return left.join(right, F.expr(node.operator.equi_join.condition), "left_anti" if anti else "left_semi")
+            return left.join(
+                right, F.expr(spark_sql(node.operator.equi_join.condition)), "left_anti" if anti else "left_semi"
+            )
         case AsofJoin():
             return _asof(left, right, node.operator)
         case Intersect():

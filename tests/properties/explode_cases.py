@@ -58,8 +58,7 @@ class _Arrayed(Operator):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         new = inputs[0].tuples
-        column = f"{self.expression} AS `{self.array.name}`"
-        wider = new and replace(new, frame=new.frame.select("*", column))
+        wider = new and replace(new, frame=new.frame.with_column(self.array.name, self.expression))
         return self.explode.step([Slice(wider)], self._state(state))
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

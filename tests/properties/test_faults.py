@@ -18,6 +18,8 @@ from tests.properties.test_contract import Run, force_large_state, run
 from tests.samples.strategies import Small, SmallSchema
 from xmlstream.operators.distinct import Distinct
 from xmlstream.operators.frames import matching
+from xmlstream.operators.frames.expression import Expression, spark_sql
+from xmlstream.operators.frames.frame import Frame
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.joins.equi_join import BoundedKey, EquiJoin
 from xmlstream.operators.look_ahead import LookAhead
@@ -29,7 +31,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, bag_union
 from xmlstream.operators.state.tuple_log import TupleLog
 from xmlstream.operators.storage.records import LogRecord
-from xmlstream.punct_ns import closed_intervals, slices
+from xmlstream.punct_ns import closed_intervals
 from xmlstream.punct_ns.closed_intervals import End
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.image import _Edges
@@ -146,9 +148,9 @@ def loses_null_in_a_predicate(patch: Patch) -> None:
     """`NOT (a BETWEEN 1 AND 3)` is null for null."""
     right = matching._test
 
-    def three_valued(column: str, pattern: Pattern, domain: Domain, as_data: bool) -> str:
-        text = right(column, pattern, domain, as_data)
-        return text.replace(f"{column} IS NOT NULL AND ", "") if isinstance(pattern, Range) else text
+    def three_valued(attribute: Attribute, pattern: Pattern) -> list[Expression]:
+        first, *others = right(attribute, pattern)
+        return ["true" if isinstance(pattern, Range) else first, *others]
 
     patch.setattr(matching, "_test", three_valued)
     patch.setattr(matching, "INLINE", 10_000)  # a table to join with knows no such trap
@@ -222,7 +224,7 @@ def never_purges(patch: Patch) -> None:
 
 def joins_null_with_null(patch: Patch) -> None:
     right = EquiJoin.condition.func  # type: ignore[attr-defined]
-    patch.setattr(EquiJoin, "condition", property(lambda self: right(self).replace(" = ", " <=> ")))
+    patch.setattr(EquiJoin, "condition", property(lambda self: spark_sql(right(self)).replace(" = ", " <=> ")))
 
 
 def keeps_what_can_have_no_more_partners(patch: Patch) -> None:
@@ -277,9 +279,15 @@ def selects_what_is_unknown(patch: Patch) -> None:
 
 
 def takes_the_last_of_each_key(patch: Patch) -> None:
-    patch.setattr("xmlstream.operators.distinct_on.POSITION", f"{slices.POSITION} DESC")
+    right = matching._first_of_each
+    turned = "__xs_turned"
+
+    def last(frame: Frame, keys: Sequence[str], by: str) -> Frame:
+        return right(frame.with_column(turned, f"-{by}"), keys, turned).drop(turned)
+
+    patch.setattr(matching, "_first_of_each", last)
     # What the driver finds by itself is compared with this in `tests/operators/test_distinct_on.py`.
-    patch.setattr("xmlstream.operators.distinct_on.first_rows", lambda frame, keys, order: None)
+    patch.setattr(matching, "first_rows", lambda table, keys, order: None)
 
 
 def forgets_keys_behind_each_slice(patch: Patch) -> None:

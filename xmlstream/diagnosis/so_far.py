@@ -27,6 +27,7 @@ from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, result_wi
 from xmlstream.diagnosis.report import WaitingReport, in_numbers
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.expressions.operations.python_functions import called_in
+from xmlstream.operators.frames.expression import Expression
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.select import Select
 from xmlstream.operators.state.slice_tuples import Slice
@@ -45,7 +46,7 @@ from xmlstream.punct_ns.errors import (
 )
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
 from xmlstream.runtime.checkpoint.remote_checkpoint import readable
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
@@ -199,7 +200,9 @@ def results_so_far(
     root = plan_of(store)
     _require_functions(store)
     chosen = _chosen(root, result)
-    conditions = {node: _predicate(session, node.schema, where, name) for name, node in chosen.items()}
+    conditions: dict[Node, Expression | None] = {
+        node: _predicate(session, node.schema, where, name) for name, node in chosen.items()
+    }
     if key:
         node = result_with(root, key)
         conditions = {node: condition([Punctuation.of(node.schema, dict(key))])}
@@ -401,14 +404,14 @@ def _open(name: str, node: Node, last: Commit) -> Iterator[Open]:
             yield Open(name, declared.what, kept[log].rows, declared.undecided)
 
 
-def _table(slice_: Slice, node: Node, predicate: str | None) -> pa.Table:
+def _table(slice_: Slice, node: Node, predicate: Expression | None) -> pa.Table:
     """The tuples of a result for which the condition is true, in order."""
     if slice_.tuples is None:
         return no_rows(node.schema)
     frame = slice_.tuples.frame
     frame = frame if predicate is None else frame.where(predicate)
     columns = [*node.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return values_alone(frame.select(*map(quoted, columns)).to_arrow())
+    return values_alone(frame.select(*columns).to_arrow())
 
 
 def is_left_to_spark(error: XmlStreamError) -> bool:

@@ -31,7 +31,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import Combines, Terms
 from xmlstream.operators.expressions.dialect import attributes_in, expression, in_terms, named, render
 from xmlstream.operators.expressions.throwable import throwable
-from xmlstream.operators.frames.matching import condition, is_inline
+from xmlstream.operators.frames.matching import condition_text, is_inline
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
@@ -80,7 +80,7 @@ class _Part:
         """What is true for the tuples that no punctuation matches, over the node."""
         own = [attribute.name.lower() for attribute in self.closed[0].schema]
         terms = {name: render(term) for name, term in zip(own, self.terms, strict=True)}
-        return f"NOT ({render(in_terms(expression(condition(self.closed, as_data=False)), terms))})"
+        return f"NOT ({render(in_terms(expression(condition_text(self.closed)), terms))})"
 
 
 _Parts = tuple[_Part, ...]

@@ -497,11 +497,12 @@ def same_type(parts: Sequence[Part], what: str, zone: str) -> list[Part]:
     """
     texts = [part for part in parts if part.word is not None]
     others = [part for part in parts if part not in texts]
-    if texts and others and all(part.type.kind in TEMPORAL or part.type.same(VOID) for part in others):
+    typed = [part for part in others if not part.type.same(VOID)]
+    if texts and typed and all(part.type.kind in TEMPORAL for part in typed):
         found = common_type([part.type for part in others])
     else:
         found = with_texts([part.type for part in parts])
-    if found is None or (found.kind != "STRING" and any(part.is_mark and part.type == STRING for part in parts)):
+    if found is None:
         kinds, types = [part.type.kind for part in parts], " and ".join(dict.fromkeys(part.type.name for part in parts))
         one = [kind for kind in kinds if kind != "STRING"][:1] or kinds
         raise unlike(f"{what} of {types}", kinds, *[one] * len(kinds))

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import PASSED, call_name, render, type_text
+from xmlstream.operators.expressions.dialect import call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -349,8 +349,6 @@ class Translator:
     def function(self, tree: exp.Expr) -> Part:
         """A call: of a function of one row, or of an aggregate."""
         name = call_name(tree)
-        if name == PASSED:
-            return replace(self.part(tree.expressions[0]), constant=None)
         if name in ("get", "element_at") and tree.expressions and call_name(tree.expressions[0]) == "array":
             raise NotProven(f"{name} of an array that is written out")
         if name in ("try_add", "try_subtract") and any(isinstance(e.unnest(), exp.Interval) for e in tree.expressions):

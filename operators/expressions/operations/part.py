@@ -76,11 +76,6 @@ class Part:
         """The text of a literal string; None for anything else."""
         return self.constant if self.type.name == "STRING" else None
 
-    @property
-    def is_mark(self) -> bool:
-        """Whether it stands for a literal, which is filled in later."""
-        return self.sql.startswith("{{")
-
     def computed(
         self,
         sql: str,
@@ -126,15 +121,6 @@ def of_column(sql: str, type_: str, nullable: bool = True) -> Part:
         return Part(sql, read_type(type_), nullable)
     except NotProven:
         return Part(sql, sql_type(type_), nullable)
-
-
-def mark(name: str) -> str:
-    """The DuckDB SQL that stands for a literal, which is filled in later.
-
-    >>> mark("__xs_value0")
-    '{{__xs_value0}}'
-    """
-    return f"{{{{{name}}}}}"
 
 
 def error(condition: str, message: str) -> str:

@@ -91,7 +91,7 @@ def at_once(session: InProcessSession, rows: list[tuple[Any, ...]], text: str) -
     columns = {a.name: [row[i] for row in rows] for i, a in enumerate(GIVEN)}
     table = pa.table({a.name: pa.array(columns[a.name], types[a.domain.type]) for a in GIVEN})
     computed = Aggregate(Attribute("found", Domain("INT")), text).computed
-    found = session.engine.rows(table, GIVEN.ddl()).group_by(("k",), (f"{computed} AS found",)).to_arrow()
+    found = session.engine.rows(table, GIVEN.ddl()).group_by(("k",), {"found": computed}).to_arrow()
     return [tuple(row.values()) for row in found.to_pylist()]
 
 

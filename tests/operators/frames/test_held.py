@@ -17,14 +17,15 @@ from hypothesis import strategies as st
 
 from tests.oracles.oracle import set_match
 from tests.samples.strategies import SMALL, small_punctuations, small_schemas
-from xmlstream.operators.expressions.dialect import passed
 from xmlstream.operators.frames import spark_engine
+from xmlstream.operators.frames.expression import COUNT, Column, Copy, Equal, Passed, Present, all_of
 from xmlstream.operators.frames.frame import Frame, JoinKind
 from xmlstream.operators.frames.held import computed_rows, filter_of
 from xmlstream.operators.frames.matching import matching, not_matching
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.operators.in_process import engine
 from xmlstream.operators.in_process.engine import InProcessEngine
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.pattern import Constant, List, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
@@ -69,13 +70,13 @@ KEYS = st.lists(st.tuples(st.none() | st.integers(0, 2), st.none() | st.sampled_
 
 @given(
     left=KEYS, right=KEYS, how=st.sampled_from(get_args(JoinKind)),
-    equal=st.lists(st.sampled_from(("=", "<=>")), min_size=1, max_size=2), turned=st.booleans(),
+    nulls=st.lists(st.booleans(), min_size=1, max_size=2), turned=st.booleans(),
 )  # fmt: skip
 def test_few_rows_are_joined_as_duckdb_joins_them(
     left: list[tuple[int | None, str | None]],
     right: list[tuple[int | None, str | None]],
     how: JoinKind,
-    equal: list[str],
+    nulls: list[bool],
     turned: bool,
 ) -> None:
     kinds = {"n": pa.int32(), "s": pa.string()}
@@ -83,10 +84,8 @@ def test_few_rows_are_joined_as_duckdb_joins_them(
         pa.table({name: pa.array([row[i] for row in of], kinds[name]) for i, name in enumerate(kinds)})
         for of in (left, right)
     ]
-    pairs = [(f"`{name}`", f"other_{name}") for name, _ in zip("ns", equal, strict=False)]
-    on = " AND ".join(
-        f"{b} {how} {a}" if turned else f"{a} {how} {b}" for (a, b), how in zip(pairs, equal, strict=True)
-    )
+    pairs = [(name, f"other_{name}") for name, _ in zip("ns", nulls, strict=False)]
+    on = all_of(*(Equal(*(pair[::-1] if turned else pair), nulls=of) for pair, of in zip(pairs, nulls, strict=True)))
     here, theirs = rows[0], DUCKDB.rows(rows[1].rename_columns(["other_n", "other_s"]), "other_n INT, other_s STRING")
     joined = DUCKDB.rows(here, "n INT, s STRING").join(theirs, on, how)
     found = computed_rows(joined)
@@ -120,43 +119,57 @@ MANY = [
 
 def others(frame: Frame) -> Frame:
     """The same rows, with columns of other names."""
-    return frame.select("a AS b", "`B c` AS s", "d AS other_d", "t AS u")
+    return frame.select(named("b", "a"), named("s", "B c"), named("other_d", "d"), named("u", "t"))
+
+
+def named(name: str, of: str) -> Column:
+    """A column under another name."""
+    return Column(name, Copy(of))
+
+
+def number(name: str, value: int) -> Column:
+    """A column with a value of the slice."""
+    return Column(name, Passed(value, Domain("BIGINT")))
 
 
 HERE: dict[str, Callable[[Frame], Frame]] = {
-    "copies": lambda f: f.select("`A` AS z", "`B c`", "t AS `B``d`"),
-    "all, and a number": lambda f: f.select("*", f"{passed('-7L')} AS n2"),
+    "copies": lambda f: f.select(named("z", "A"), "B c", named("B`d", "t")),
+    "all, and a number": lambda f: f.with_columns(dict([number("n2", -7)])),
     "without columns": lambda f: f.drop("x", "a"),
-    "not null": lambda f: f.where("`a` IS NOT NULL AND `B C` IS NOT NULL"),
+    "not null": lambda f: f.where(all_of(Present("a"), Present("B C"))),
     "matching": lambda f: matching(f, PS),
     "not matching": lambda f: not_matching(f, PS),
     "matching many": lambda f: matching(f, MANY),
     "not matching many": lambda f: not_matching(f, MANY),
-    "a union": lambda f: f.union(f.select("*")),
-    "a union by name": lambda f: f.select("*", f"{passed('1L')} AS k").union_by_name(
-        f.select("*", f"{passed('2L')} AS k")
+    "a union": lambda f: f.union(f.select(*f.columns)),
+    "a union by name": lambda f: f.with_columns(dict([number("k", 1)])).union_by_name(
+        f.with_columns(dict([number("k", 2)]))
     ),
     "distinct": lambda f: f.drop("x", "m").distinct(),
     "limited": lambda f: f.limit(9),
-    "observed": lambda f: f.observed("count(1) AS tuples")[0],
-    "joined": lambda f: f.join(others(f), "a = b AND other_d <=> d"),
-    "joined, each row": lambda f: f.select("a").join(f.select("a AS `b c`"), "`b c` <=> `a`", "left"),
-    "with a partner": lambda f: f.join(others(f), "b = a", "left_semi"),
-    "without a partner": lambda f: f.join(others(f), "a <=> b", "left_anti"),
-    "partners of moments": lambda f: f.select("t").join(f.where("`a` IS NOT NULL").select("t AS u"), "t <=> u", "left"),
+    "observed": lambda f: f.observed({"tuples": COUNT})[0],
+    "joined": lambda f: f.join(others(f), all_of(Equal("a", "b"), Equal("other_d", "d", nulls=True))),
+    "joined, each row": lambda f: f.select("a").join(
+        f.select(named("b c", "a")), Equal("b c", "a", nulls=True), "left"
+    ),
+    "with a partner": lambda f: f.join(others(f), Equal("b", "a"), "left_semi"),
+    "without a partner": lambda f: f.join(others(f), Equal("a", "b", nulls=True), "left_anti"),
+    "partners of moments": lambda f: f.select("t").join(
+        f.where(Present("a")).select(named("u", "t")), Equal("t", "u", nulls=True), "left"
+    ),
 }
 
 SPARKS: dict[str, Callable[[Frame], Frame]] = {
     "distinct zeros": lambda f: f.select("x").distinct(),
-    "computed": lambda f: f.select("a + 1 AS b"),
-    "a literal": lambda f: f.select("true AS a"),
+    "computed": lambda f: f.select(Column("b", "a + 1")),
+    "a literal": lambda f: f.select(Column("a", "true")),
     "another condition": lambda f: f.where("a > 1"),
     "a union of different columns": lambda f: f.select("a").union_by_name(f.select("a", "d")),
-    "a join on zeros": lambda f: f.join(f.select("x AS y"), "x = y"),
-    "a join of different types": lambda f: f.select("a").join(f.select("d"), "a = d"),
-    "a join on more than equal columns": lambda f: f.join(f.select("a AS b"), "a = b AND (a > b)"),
-    "two columns of a name": lambda f: f.select("a", "x AS A"),
-    "groups": lambda f: f.group_by(["a"], ["count(1) AS n"]),
+    "a join on zeros": lambda f: f.join(f.select(named("y", "x")), Equal("x", "y")),
+    "a join of different types": lambda f: f.select("a").join(f.select("d"), Equal("a", "d")),
+    "a join on more than equal columns": lambda f: f.join(f.select(named("b", "a")), all_of(Equal("a", "b"), "a > b")),
+    "two columns of a name": lambda f: f.select("a", named("A", "x")),
+    "groups": lambda f: f.group_by(["a"], {"n": COUNT}),
 }
 
 
@@ -199,7 +212,7 @@ def test_all_else_is_left_to_spark(what: str, spark: SparkSession, tmp_path: Pat
 
 def test_few_rows_that_spark_joins_with_others_come_from_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     for leaf in leaves(spark, tmp_path).values():
-        few, tuples = matching(leaf, PS).observed("count(1) AS tuples")
-        joined = few.select("a AS b").join(leaf, "b = a", small="both")
+        few, tuples = matching(leaf, PS).observed({"tuples": COUNT})
+        joined = few.select(named("b", "a")).join(leaf, Equal("b", "a"), small="both")
         assert said(joined.select("b").to_arrow())[1] == ["{'b': 1}"]
         assert tuples() == {"tuples": 2}

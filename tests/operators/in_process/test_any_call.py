@@ -35,7 +35,7 @@ FORMS = (
     "{} & {}", "{} ^ {}", "-{}", "NOT {}", "{} AND {}", "{} OR {}", "{} = {}", "{} < {}", "{} <=> {}", "{} IS NULL",
     "{} IS TRUE", "{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} % {}", "{} DIV {}", "{} || {}", "{}.a",
     "{} IS DISTINCT FROM {}", "abs(-{})", "try_add({}, {})", "timestampdiff(MICROSECOND, {}, {})",
-    "sort_array(collect_set({}))", "size(collect_list({}))", '__xs_passed({}, {})',
+    "sort_array(collect_set({}))", "size(collect_list({}))",
     "max({}) FILTER (WHERE {})", "count(DISTINCT {}, {})", "sum({}) OVER (PARTITION BY {} ORDER BY {})",
     "count(*) OVER (ORDER BY {} RANGE BETWEEN {} PRECEDING AND CURRENT ROW)",
 )  # fmt: skip

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.frames.frame import Engine, Frame
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.operators.in_process.engine import InProcessEngine
@@ -59,15 +60,15 @@ def test_a_filter_takes_not_a_number_for_the_greatest(
 def test_the_value_beside_the_greatest_keeps_the_sign_of_its_zero(engine: InProcessEngine, type_: str) -> None:
     rows = engine.rows(pa.table({"x": [-0.0, 1.0], "n": [2, 1], "g": [1, 1]}), f"x {type_}, n BIGINT, g BIGINT")
     for aggregate in ("max_by(x, n)", "min_by(x, -n)"):
-        assert list(map(str, values(rows.group_by(["g"], [f"{aggregate} AS found"]).select("found")))) == ["-0.0"]
+        assert list(map(str, values(rows.group_by(["g"], {"found": aggregate}).select("found")))) == ["-0.0"]
 
 
 def test_null_divided_by_a_decimal_is_refused(engine: InProcessEngine) -> None:
     """In Spark it is a DOUBLE, not a DECIMAL."""
     frame = engine.rows(pa.table({"n": [Decimal("1.5")]}), "n DECIMAL(2,1)")
     with pytest.raises(QueryError, match="VOID / DECIMAL"):
-        values(frame.select("NULL / n AS x"))
-    assert values(frame.select("NULL * n AS x")) == [None]
+        values(frame.select(Column("x", "NULL / n")))
+    assert values(frame.select(Column("x", "NULL * n"))) == [None]
 
 
 def test_a_filter_compares_moments(engine: InProcessEngine) -> None:
@@ -103,7 +104,7 @@ def test_sums_of_long_decimals_overflow_where_they_do_in_spark(
 def summed(engine: Engine, table: pa.Table, scale: int) -> object:
     """The sum, or the condition of the error."""
     try:
-        return values(engine.rows(table, f"x DECIMAL(38,{scale})").group_by((), ("sum(x) AS s",)))
+        return values(engine.rows(table, f"x DECIMAL(38,{scale})").group_by((), {"s": "sum(x)"}))
     except Exception as error:  # noqa: BLE001 - Spark's and ours
         return re.findall(r"\[[A-Z_.]+\]", str(error))[:1]
 

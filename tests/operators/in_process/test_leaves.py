@@ -64,8 +64,12 @@ def conditions(value: str, type_: str) -> list[str]:
 
 def answers(frame: Frame, value: str, conditions: list[str]) -> list[Any]:
     """Aggregates of all rows, one alone, of groups, and of what conditions leave."""
-    aggregates = (f"max({value}) AS a", f"min({value}) AS b", "count(*) AS c", f"count({value}) AS d")
-    found = [frame.group_by((), aggregates), frame.group_by((), aggregates[:1]), frame.group_by(("g",), aggregates)]
+    aggregates = {"a": f"max({value})", "b": f"min({value})", "c": "count(*)", "d": f"count({value})"}
+    found = [
+        frame.group_by((), aggregates),
+        frame.group_by((), {"a": f"max({value})"}),
+        frame.group_by(("g",), aggregates),
+    ]
     found += [frame.where(each).group_by((), aggregates) for each in conditions]
     return [sorted(each.to_arrow().to_pylist(), key=lambda row: row.get("g") or 0) for each in found]
 
@@ -89,7 +93,7 @@ def test_files_and_tables_have_the_same_answers_as_rows_in_memory(
             least, greatest = extremes(flat.to_pylist())
             assert [key(expected[0][0][name]) for name in "ab"] == [key(greatest), key(least)]
             assert key(answers(files, value, asked)) == key(expected), (value, values)
-            observed, _ = files.observed("count(*) AS n")
+            observed, _ = files.observed({"n": "count(*)"})
             assert key(answers(observed, value, asked)) == key(expected), (value, values)
 
 

@@ -21,6 +21,7 @@ from xmlstream.operators.expressions.operations.python_functions import (
     as_written,
     declared_function,
 )
+from xmlstream.operators.frames.expression import Column, as_columns
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.slices import arrow_type
@@ -60,12 +61,12 @@ def in_order(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_both_engines_give_and_take_the_same_values(spark: SparkSession, in_process: InProcessSession) -> None:
-    items = []
+    items: dict[str, str] = {}
     for name, type_ in TYPES.items():
         keys = [of(same, type_).key, of(column, type_).key, of(seen, "STRING").key]
-        items += [f"{key}(`{name}`) AS `{name}{i}`" for i, key in enumerate(keys)]
+        items |= {f"{name}{i}": f"{key}(`{name}`)" for i, key in enumerate(keys)}
     pairs = of(both, "STRING").key
-    items += [f"{pairs}(array(`i`, `ti`), named_struct('a', `s`, 'b', `x`)) AS nested", f"{pairs}(`t`, `n`) AS moments"]
+    items |= {"nested": f"{pairs}(array(`i`, `ti`), named_struct('a', `s`, 'b', `x`))", "moments": f"{pairs}(`t`, `n`)"}
     ddl = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
     for seed in range(SEED, SEED + EXAMPLES):
         source = random.Random(seed)
@@ -78,7 +79,8 @@ def test_both_engines_give_and_take_the_same_values(spark: SparkSession, in_proc
                 for name, type_ in TYPES.items()
             }
         )
-        here, there = (engine_of(s).rows(table, ddl).select(*items).to_arrow().to_pylist() for s in (in_process, spark))
+        both_rows = (engine_of(s).rows(table, ddl).select(*as_columns(items)) for s in (in_process, spark))
+        here, there = (frame.to_arrow().to_pylist() for frame in both_rows)
         assert in_order(here) == in_order(there), f"seed {seed}"
         first = [{name: row[f"{name}0"] for name in TYPES} for row in here]
         expected = [
@@ -91,7 +93,7 @@ def test_both_engines_give_and_take_the_same_values(spark: SparkSession, in_proc
 def test_a_function_sees_null_and_is_called_with_it(session: Session) -> None:
     key = of(seen, "STRING").key
     rows = engine_of(session).rows(pa.table({"n": pa.array([1, None], pa.int32())}), "n INT")
-    found: list[Any] = rows.select(f"{key}(n) AS s").to_arrow()["s"].to_pylist()
+    found: list[Any] = rows.select(Column("s", f"{key}(n)")).to_arrow()["s"].to_pylist()
     assert sorted(found) == ["NoneType None", "int 1"]
 
 
@@ -172,10 +174,10 @@ def test_any_exception_of_a_function_is_an_error_of_its_row() -> None:
 def test_an_error_counts_only_where_the_value_is_used(session: Session) -> None:
     key = of(failing, "DOUBLE").key
     rows = engine_of(session).rows(pa.table({"n": pa.array([1, 5], pa.int32())}), "n INT")
-    found = rows.select(f"CASE WHEN n = 1 THEN {key}(n) END AS x").to_arrow()["x"].to_pylist()
+    found = rows.select(Column("x", f"CASE WHEN n = 1 THEN {key}(n) END")).to_arrow()["x"].to_pylist()
     assert sorted(found, key=str) == [1.0, None]
     with pytest.raises(Exception, match=r"the function failing raised KeyError for \(5\): 5"):
-        rows.select(f"{key}({key}(n)) AS x").to_arrow()
+        rows.select(Column("x", f"{key}({key}(n))")).to_arrow()
 
 
 def doubled(x: pa.Array) -> pa.Array:  # type: ignore[type-arg]

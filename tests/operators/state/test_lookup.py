@@ -107,7 +107,7 @@ TWO = small_schemas(2).filter(lambda space: len(space.schema) == 2)
 
 def greatest(rows: Frame, ages: Sequence[str]) -> Frame:
     """The greatest b of each a."""
-    return rows.group_by(["a"], ["max(b) AS b", *(f"{text} AS {name}" for name, text in combined_ages(ages).items())])
+    return rows.group_by(["a"], {"b": "max(b)", **combined_ages(ages)})
 
 
 class Kept:

@@ -36,7 +36,6 @@ from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import quoted
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
 from xmlstream.runtime.checkpoint.checkpoint import (
@@ -323,7 +322,7 @@ def _log(
         rows = before.combine(rows, parts.ages)
     for condition in conditions:
         rows = rows.where(condition)
-    rows = rows.select(*(f"{quoted(column)} AS {quoted(name)}" for name, column in now.items()), *parts.ages)
+    rows = rows.renamed({**now, **{age: age for age in parts.ages}})
     if form is not None:
         rows, parts.ages = form(rows), ()
     elif declared.combine is not None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from lxml import etree
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.frames.matching import condition
+from xmlstream.operators.frames.matching import condition_text
 from xmlstream.operators.hand_over import HAND_OVER, HandOver
 from xmlstream.operators.storage.locks import is_locked
 from xmlstream.operators.storage.records import Record
@@ -324,7 +324,7 @@ def note(root: Node, targets: Sequence[Target], *, is_fresh: bool) -> None:
             continue
         if isinstance(operator, HandOver) and operator.punctuates:
             closed = [Punctuation.parse(text, node.schema) for text in operator.closed]
-            where = condition(closed, as_data=False)
+            where = condition_text(closed)
             noted = Note(operator.of, operator.closed, node.schema.ddl(), where, operator.lost)
             output.store.replace(NOTE, [json.dumps(noted.json()).encode()])
         elif is_fresh and output.store.size(NOTE) is not None:

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import advance
-from xmlstream.operators.frames.held import computed_rows
+from xmlstream.operators.frames.expression import COUNT
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.punct_ns.errors import original_error
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.slices import POSITION, quoted
+from xmlstream.punct_ns.slices import POSITION
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported_parts
 
@@ -61,7 +61,7 @@ class ComputedResult:
             table = frame.to_arrow()
             return ComputedResult(table.num_rows, table)
         # A join seldom has as many tuples as the product of the numbers of its inputs.
-        if (here := computed_rows(frame)) is not None:
+        if (here := frame.here()) is not None:
             return ComputedResult(here.num_rows, here)
         try:
             within = writer if apart is None else replace(writer, store=apart)
@@ -77,7 +77,7 @@ class ComputedResult:
 def _columns(tuples: Tuples, root: Node) -> Frame:
     frame = tuples.frame
     names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return frame.select(*map(quoted, names))
+    return frame.select(*names)
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class TupleCounts:
             elif tuples.of_each is not None:
                 self._follows[node] = tuples.of_each, node.inputs
             else:
-                frame, self._observed[node] = tuples.frame.observed("count(1) AS tuples")
+                frame, self._observed[node] = tuples.frame.observed({"tuples": COUNT})
                 tuples = replace(tuples, frame=frame, computed=False)
         self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
 
