@@ -30,8 +30,8 @@ from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
-from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
-from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, declare
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, Declared, made_whole
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declare
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.runtime.checkpoint.slice_report import SliceReport
 from xmlstream.runtime.metrics import Totals

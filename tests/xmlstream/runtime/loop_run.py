@@ -15,8 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
-from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.checkpoint.declared import Declared
+from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 from xmlstream.runtime.loop.slice_loop import Pace, SliceLoop
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions

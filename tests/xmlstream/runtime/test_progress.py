@@ -19,8 +19,8 @@ from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.alerts import Alerts
-from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whole
-from xmlstream.runtime.checkpoint.declared import Declared, declare
+from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, Declared, made_whole
+from xmlstream.runtime.checkpoint.declared import declare
 from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, OperatorReport
 from xmlstream.runtime.loop.execution import Execution
 from xmlstream.runtime.progress import SourceProgress

@@ -15,8 +15,8 @@ from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.durable import EMPTY_SEAL, RESTORE
 from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_at, sealed, unseal, unsealed
+from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import StateError, counted
-from xmlstream.runtime.checkpoint.declared import Declared
 from xmlstream.runtime.checkpoint.migrations import Formats
 from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, SliceReport
 from xmlstream.runtime.silent_schemes import SourceRecord
@@ -48,6 +48,41 @@ class Remote(Record):
 def object_keys(objects: Mapping[str, tuple[str, str]], parts: Mapping[str, Sequence[LogPart]]) -> set[str]:
     """The keys of the objects that a commit with these files and parts of files names."""
     return {there for there, _ in objects.values()} | {part[2] for each in parts.values() for part in each}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Record):
+    """A punctuation of a source that somebody has declared.
+
+    Attributes:
+        key: The name of its note.
+        source: The name of the source in the plan.
+        punctuation: The punctuation, in notation; empty for a change of the roster.
+        by: Who has declared it.
+        time: When.
+        added: The senders that are added to the source's rosters, as text.
+        removed: The senders that are taken from them.
+    """
+
+    sparse = ("added", "removed")
+
+    key: str
+    source: str
+    punctuation: str
+    by: str
+    time: datetime
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
+        """The senders that are added, and those that are removed, as values of their attribute's domain."""
+        added, removed = (list(map(domain.read, texts)) for texts in (self.added, self.removed))
+        return added, removed
+
+    def __str__(self) -> str:
+        changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
+        what = self.punctuation or f"roster {' '.join(changes)}"
+        return f"{self.source} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,22 +20,17 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass, replace
+from xmlstream.dataclasses import replace
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster, members_after
-from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
-from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
 from xmlstream.punct_ns.pattern import EMPTY
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-
-if TYPE_CHECKING:
-    from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 
 NOTES = "declared"
 """The folder of a checkpoint with the notes that no slice has taken in yet."""
@@ -43,41 +38,6 @@ NOTES = "declared"
 
 _DRAFT_SECONDS = 60
 """The age in seconds from which a draft of a note was left by a process that is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Declared(Record):
-    """A punctuation of a source that somebody has declared.
-
-    Attributes:
-        key: The name of its note.
-        source: The name of the source in the plan.
-        punctuation: The punctuation, in notation; empty for a change of the roster.
-        by: Who has declared it.
-        time: When.
-        added: The senders that are added to the source's rosters, as text.
-        removed: The senders that are taken from them.
-    """
-
-    sparse = ("added", "removed")
-
-    key: str
-    source: str
-    punctuation: str
-    by: str
-    time: datetime
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
-        """The senders that are added, and those that are removed, as values of their attribute's domain."""
-        added, removed = (list(map(domain.read, texts)) for texts in (self.added, self.removed))
-        return added, removed
-
-    def __str__(self) -> str:
-        changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
-        what = self.punctuation or f"roster {' '.join(changes)}"
-        return f"{self.source} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class DeclaredNotes:

@@ -25,8 +25,8 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Scan, copies, names, results, topological
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
-from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, rosters
+from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep

@@ -26,7 +26,7 @@ from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.runtime.checkpoint.declared import Declared
+from xmlstream.runtime.checkpoint.commit_log import Declared
 from xmlstream.runtime.loop.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.local_paths import absolute, split_glob

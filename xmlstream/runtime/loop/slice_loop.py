@@ -25,8 +25,8 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
-from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes
+from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes
 from xmlstream.runtime.loop.execution import QueryStopped
 from xmlstream.runtime.loop.feeds import Feeds
 from xmlstream.sources.xml.slices.micro_batches import StagedRange

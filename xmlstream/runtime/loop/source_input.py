@@ -42,7 +42,8 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint.checkpoint import write_letters
-from xmlstream.runtime.checkpoint.declared import Declared, declared_of
+from xmlstream.runtime.checkpoint.commit_log import Declared
+from xmlstream.runtime.checkpoint.declared import declared_of
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,

@@ -21,8 +21,8 @@ from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, UsageErro
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
-from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
-from xmlstream.runtime.checkpoint.declared import Declared, DeclaredNotes, change_rosters, declare, rosters
+from xmlstream.runtime.checkpoint.commit_log import CommitLog, Declared, made_whole
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, change_rosters, declare, rosters
 from xmlstream.runtime.loop.execution import Execution
 
 if TYPE_CHECKING:

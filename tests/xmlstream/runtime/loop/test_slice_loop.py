@@ -20,8 +20,7 @@ import xmlstream as xs
 from tests.xmlstream.runtime.loop_run import ROOT, Listed, Staged, rows
 from xmlstream.operators.storage.store import unsealed
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.runtime.checkpoint.commit_log import CommitLog
-from xmlstream.runtime.checkpoint.declared import Declared
+from xmlstream.runtime.checkpoint.commit_log import CommitLog, Declared
 from xmlstream.runtime.loop.execution import QueryStopped
 from xmlstream.runtime.loop.slice_loop import Pace, RunningQuery
 from xmlstream.sources.xml.slices.sources_reader import Json
