@@ -1,4 +1,4 @@
-"""Behaviour of an operator on a punctuated stream, and its logical properties, which plans are asked for.
+"""Behaviour of an operator on a punctuated stream, and its logical properties, by which plans are judged and made.
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
 called in turn: step, pass, keep, propagate (Tucker et al. 2003, §4.2). All tuples of the slice are stepped before its

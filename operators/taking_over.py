@@ -61,7 +61,9 @@ def is_alike(now: Any, before: Any, called: Names, *, without: Collection[str] =
         called: The old names of the inputs' attributes.
         without: Names of fields that do not count.
     """
-    return bool(_shape(now, called, without) == _shape(before, {}, without))
+    # Words such as the kind of a join are renamed, too, if an attribute is called so: in both, then.
+    earlier = {name.lower(): name for name in called.values()}
+    return bool(_shape(now, called, without) == _shape(before, earlier, without))
 
 
 def in_old_terms(called: Names, text: str) -> Names:

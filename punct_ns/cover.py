@@ -133,6 +133,14 @@ def covered_regions(
                 return
         if len(boxes) == len(left):
             break
+    yield from _regions_of_several(target, boxes, staying, budget)
+
+
+def _regions_of_several(
+    target: Box, boxes: Sequence[Mapping[int, ValueSet]], staying: frozenset[int], budget: Budget
+) -> Iterator[Box]:
+    """Yields the covered regions where no box covers any by itself, or leaves out all values of one attribute."""
+    region = {i: part for i, part in target.items() if i in staying}
     removed = {i: part for i, part in target.items() if i not in staying}
     dividing = [{i: part for i, part in box.items() if i in staying} for box in boxes]
     elsewhere = [{i: part for i, part in box.items() if i in removed} for box in boxes]

@@ -266,7 +266,7 @@ def counted(number: int, word: str) -> str:
 
 
 def in_units(span: timedelta) -> str:
-    """A time span in the largest unit of which it has at least two.
+    """A time span in the largest unit with at least two of it.
 
     >>> from datetime import timedelta
     >>> in_units(timedelta(seconds=40)), in_units(timedelta(minutes=90)), in_units(timedelta(days=3))

@@ -315,7 +315,7 @@ class OpaqueType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class NamedType(OpaqueType):
-    """A type of which only the name is known, such as BINARY, VOID or CHAR(5)."""
+    """A type that is known by its name alone, such as BINARY, VOID or CHAR(5)."""
 
     name: str = field()
 

@@ -104,8 +104,9 @@ def _is_left_to_nights(item: pytest.Item, seen: Counter[str]) -> bool:
 
 
 def _share_out(items: list[pytest.Item]) -> None:
-    """Marks as the rest: of each `n` cases of a sampled test all but one, of a file's tests in both sessions all of
-    Spark's but one.
+    """Marks as the rest: of each `n` cases of a sampled test all but one, of tests in both sessions Spark's.
+
+    Of each operator Spark runs one, since each writes frames of its own.
     """
     cases, in_file = Counter[str](), Counter[Path]()
     for item in items:
@@ -113,7 +114,7 @@ def _share_out(items: list[pytest.Item]) -> None:
         is_left = sampled is not None and cases[counted] % sampled.args[0] > 0
         cases[counted] += 1
         if _given(item).get("session") == "spark":
-            is_left = is_left or in_file[item.path] > 0
+            is_left = is_left or in_file[item.path] > 0 or item.path.parent.name != "operators"
             in_file[item.path] += 1
         if is_left and not _is(item, "rest"):
             item.add_marker(pytest.mark.rest)

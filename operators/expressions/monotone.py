@@ -28,7 +28,7 @@ from xmlstream.operators.expressions.dialect import call_name, parsed, position_
 from xmlstream.operators.expressions.duration import is_short_interval, whole_days
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, known_by
-from xmlstream.operators.expressions.type_rules import cast, numeric_literal, value_type
+from xmlstream.operators.expressions.type_rules import NumericLiteral, cast, numeric_literal, value_type
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, MOMENTS, NUMBERS, TEMPORAL, SqlType
@@ -320,11 +320,14 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
         return moved_by_days(found, int(constant.value)) if constant.type.kind in INTEGERS else None
     if found is None or constant is None or found.kind not in NUMBERS or not math.isfinite(constant.value):
         return None
-    falls = turned and isinstance(tree, exp.Sub)
-    if not is_sum:
-        if constant.value == 0:
-            return None
-        falls = constant.value < 0
+    if not is_sum and constant.value == 0:
+        return None
+    falls = turned and isinstance(tree, exp.Sub) if is_sum else constant.value < 0
+    return _of_number(tree, found, constant, falls=falls)
+
+
+def _of_number(tree: exp.Binary, found: Rising, constant: NumericLiteral, *, falls: bool) -> Rising | None:
+    """A number that rises, plus, minus, times or by a constant; `falls` if the constant turns it."""
     of_columns = type(tree)(this=exp.column("x"), expression=exp.column("y"))
     result = "INT" if isinstance(tree, exp.IntDiv) else _kind(of_columns, found.kind, _kind_of(constant.type))
     if result is None:

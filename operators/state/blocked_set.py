@@ -15,10 +15,10 @@ Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.state.closed_set import FORGOTTEN
@@ -37,7 +37,15 @@ from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
-    from xmlstream.operators.state.operator_state import OperatorState
+
+
+class Blocking(Protocol):
+    """The state of an operator, as far as blocked punctuations need it."""
+
+    awaited: Collection[str] | None
+
+    def waiting(self, name: str) -> BlockedSet:
+        """The blocked punctuations of that name."""
 
 
 class BlockedSet:
@@ -139,7 +147,7 @@ def emittable(
     name: str,
     given: Iterable[Punctuation],
     kept: Sequence[TupleLog | Tuples],
-    state: OperatorState,
+    state: Blocking,
     schema: Schema,
     cut_at: Sequence[str] = (),
     *,

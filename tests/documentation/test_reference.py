@@ -28,6 +28,7 @@ from xmlstream.runtime.options import CommandOptions
 from xmlstream.sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.sql import script
 from xmlstream.sql.spark.functions import AGGREGATES
+from xmlstream.sql.tables.stream_options import _KINDS
 
 SPARKS_OPTIONS = {"--py-files"}
 
@@ -157,6 +158,13 @@ def test_every_command_is_in_its_table() -> None:
     root = typer.main.get_command(app)
     assert isinstance(root, TyperGroup)
     assert listed == set(root.commands)
+
+
+def test_every_rule_of_punctuate_is_in_its_tables() -> None:
+    forms = section("xmlstream/manual/closing.md", "The rules of punctuate")
+    assert set(re.findall(r"^\| \[`(\w+ of) ", forms, re.MULTILINE)) == _KINDS.keys()
+    rules = first_cells(section("operators/README.md", "Punctuating a source that says too little"))
+    assert set(rules) == {name for name in xs.__all__ if re.match("By[A-Z]", name)}
 
 
 def test_every_option_of_a_run_is_in_their_table() -> None:

@@ -201,11 +201,9 @@ class _Comparison:
             self._type(text, typed, spark)
 
     def _analysed(self, texts: Sequence[str]) -> list[Any]:
-        if self._by:
-            fields: list[Any] = self._grouped(map(F.expr, texts)).schema.fields
-            return fields[len(self._keys) :]
-        fields = self._frame.selectExpr(*texts).schema.fields
-        return list(fields)
+        frame = self._grouped(map(F.expr, texts)) if self._by else self._frame.selectExpr(*texts)
+        fields: list[Any] = frame.schema.fields
+        return fields[len(self._keys) :]
 
     def _type(self, text: str, typed: Part, spark: Any) -> None:
         of = Domain(spark.dataType.simpleString(), spark.nullable)
@@ -241,7 +239,7 @@ class _Comparison:
             described = self._known.execute(f"DESCRIBE SELECT {typed.sql} AS v FROM r").fetchall()[0][1]
             if typed.type.name != "VOID" and bare(described) != bare(in_duckdb(typed.type)):
                 self._findings.add(text, f"DuckDB's type is {described}, not {in_duckdb(typed.type)}")
-            found = self._values_of(value, 0, self._number, has_errors)
+            found: list[Any] = self._values_of(value, 0, self._number, has_errors)
             self._findings.answers[text].append(digest([value and [key(value["v"])] for value in found]))
             return found
         except duckdb.Error as error:
@@ -353,12 +351,12 @@ class _Comparison:
         order = f" ORDER BY {self._by}" if self._keys else ""
         query = f"SELECT {typed.sql} AS v FROM r GROUP BY {self._by}{order}"
         try:
-            found = _counted(self._known.execute(query).to_arrow_table()["v"]).to_pylist()
+            found: list[Any] = _counted(self._known.execute(query).to_arrow_table()["v"]).to_pylist()
         except duckdb.Error as error:
             self._findings.answers[text].append(str(condition(str(error))))
             return error
         self._findings.answers[text].append(digest([[key(value)] for value in found]))
-        return list(found)
+        return found
 
     def _group(self, text: str, typed: Part, theirs: list[Any] | None) -> None:
         """Compares the values of one aggregate; None for an error of Spark."""

@@ -1,7 +1,8 @@
 """Spark's answers to fixed questions, kept in a file for each minor of PySpark, so that by day nobody asks Spark.
 
-A line of `tests/data/answers/pyspark-4.3.jsonl` has the name of the questions, a text, and what Spark answers: type,
-whether it may be null, a digest of its values, and, for one row that raises an error, the condition. In `make test`
+A line of `tests/data/answers/pyspark-4.3.jsonl` has the name of the questions, a text, and what Spark answers. To an
+expression that is type, whether it may be null, a digest of its values, and, for one row that raises an error, the
+condition; to a query, its rows. In `make test`
 DuckDB is compared with the file; Spark computes only what has no answer there, or another one, and says where they
 differ. In `make test-all` Spark is compared with DuckDB, and the file with both.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -21,7 +22,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.harness.both_engines import REFUSED, Findings, compared, here, typed, typed_here
+from tests.harness.nights import AT_NIGHT
 from tests.harness.pages import ROOT
 
 if TYPE_CHECKING:
@@ -106,14 +110,14 @@ class Answers:
         return findings
 
     def agree(self, name: str, mine: Mapping[str, Line], of_spark: Callable[[list[str]], Mapping[str, Line]]) -> None:
-        """Requires that Spark answers texts as they are answered here."""
+        """Requires that Spark answers these texts, which may be some of the questions, as they are answered here."""
         texts = [*mine] if self.asks_spark else self.doubtful(name, mine)
         theirs = of_spark(texts) if texts else {}
         wrong = [f"{text}: Spark's {line}, here {mine[text]}" for text, line in theirs.items() if line != mine[text]]
         assert not wrong, "\n".join(wrong[:20])
         if self.asks_spark:
             findings = Findings()
-            self._require(name, mine, findings)
+            self._require(name, mine, findings, among=set(mine))
             assert not findings.differences, findings
 
     def doubtful(self, name: str, mine: Mapping[str, Line]) -> list[str]:
@@ -130,21 +134,32 @@ class Answers:
         finally:
             spark.conf.set("spark.sql.session.timeZone", "UTC")
 
-    def _require(self, name: str, answers: Mapping[str, Line], findings: Findings) -> None:
-        """Keeps Spark's answers, or requires the file to have them, if there is one."""
-        self.found[name] = answers
+    def _require(
+        self, name: str, answers: Mapping[str, Line], findings: Findings, among: Collection[str] | None = None
+    ) -> None:
+        """Keeps Spark's answers, or requires the file to have them, if there is one, and no others of this name."""
+        self.found[name] = {**self.found.get(name, {}), **answers}
         if WRITES in os.environ or not kept() or findings.differences:
             return
         known = kept().get(name, {})
-        for text in sorted({*answers, *known}):
+        for text in sorted({*answers, *known} if among is None else among):
             if answers.get(text) != known.get(text):
                 what = f"Spark answers {answers.get(text)}, and {path().name} has {known.get(text)}: {COMMAND}"
                 findings.add(text, what)
 
 
-def asked(asks_spark: bool, spark: Callable[[], SparkSession]) -> Iterator[Answers]:
+BY_SPARK = pytest.param("by Spark", marks=[pytest.mark.spark, pytest.mark.rest])
+
+
+def both_ways() -> list[Any]:
+    """The parameters of a fixture that is `asked`: the file by day, if there is one, and Spark."""
+    return [BY_SPARK] if AT_NIGHT else [pytest.param("as kept", marks=() if kept() else pytest.mark.spark), BY_SPARK]
+
+
+def asked(request: pytest.FixtureRequest) -> Iterator[Answers]:
     """Whom the tests of a file ask; writes what Spark has answered, if it is to be kept."""
-    answers = Answers(asks_spark, spark)
+    answers = Answers(request.param == "by Spark", lambda: request.getfixturevalue("spark"))
     yield answers
     if WRITES in os.environ and answers.found:
-        write(answers.found)
+        kept.cache_clear()
+        write({**kept(), **answers.found})

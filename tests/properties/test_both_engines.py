@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from xmlstream.session.engines import InProcessSession, Session
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+pytestmark = [pytest.mark.rest, pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
 PLANS, STREAMS = (200, 40) if AT_NIGHT else (5, 2)
 """How many are drawn."""
@@ -75,7 +75,6 @@ def test_both_walk_a_plan_alike_and_each_goes_on_from_the_other(
     assert seen["refused"] <= seen["drawn"] / 4
 
 
-@pytest.mark.rest
 def test_both_walk_random_sql_alike_and_each_goes_on_from_the_other(
     spark: SparkSession, in_process: InProcessSession
 ) -> None:
@@ -132,7 +131,6 @@ def by_slice(
     return found
 
 
-@pytest.mark.rest
 def test_what_was_found_once_is_alike(spark: SparkSession, in_process: InProcessSession) -> None:
     (drawn,) = SEEN
     known(spark, drawn)

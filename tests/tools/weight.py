@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from grimp import build_graph
+
 from tests.harness.pages import PACKAGES, ROOT, contracts
 
 WORDS = (
@@ -115,6 +117,11 @@ def figures() -> dict[str, float]:
         "lines of docstrings": sum(m.docstrings for m in found),
         "lines of imports": sum(m.imports for m in found),
         "lines of tests": sum(len(p.read_text("utf-8").splitlines()) for p in (ROOT / "tests").rglob("*.py")),
+        "mean complexity": round(sum(complex_ := sorted(complexities().values())) / len(complex_), 2),
+        "blocks above 20": sum(each > 20 for each in complex_),
+        "blocks above 25": sum(each > 25 for each in complex_),
+        "the worst block": complex_[-1],
+        "circles of files": len(circles()),
         "contracts": len(contracts()),
         "methods of the operator protocol": len(protocol()),
         "words of conversation": sum(m.words for m in found),
@@ -193,6 +200,51 @@ def kinds_asked(path: Path) -> list[int]:
                 if name in _EITHER or (isinstance(left, ast.Attribute) and name in _EITHER_ATTRIBUTE):
                     found.append(node.lineno)
     return found
+
+
+_BRANCHES = ast.If | ast.IfExp | ast.For | ast.While | ast.ExceptHandler | ast.match_case
+
+
+def complexities() -> dict[str, int]:
+    """The cyclomatic complexity of each function, by its place: one, and one more for each place where its path forks.
+
+    These are branches, loops, comprehensions and their conditions, handlers of errors, cases, and each `and` and `or`.
+    """
+    return {
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": 1 + sum(map(_forks, _inside(node)))
+        for path in paths()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def _inside(block: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(block):
+        if not isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield child
+            yield from _inside(child)
+
+
+def _forks(node: ast.AST) -> int:
+    match node:
+        case ast.comprehension():
+            return 1 + len(node.ifs)
+        case ast.BoolOp():
+            return len(node.values) - 1
+    return isinstance(node, _BRANCHES)
+
+
+def circles() -> set[frozenset[str]]:
+    """The circles of modules that import each other, for types only or not; the face of the package is in none."""
+    graph = build_graph("xmlstream", exclude_type_checking_imports=False)
+    for module in graph.find_modules_directly_imported_by("xmlstream"):
+        graph.remove_import(importer="xmlstream", imported=module)
+    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    while free := [module for module, imported in left.items() if not imported & left.keys()]:
+        left = {module: imported for module, imported in left.items() if module not in free}
+    below = {module: graph.find_upstream_modules(module) for module in left}
+    found = (frozenset({m, *(n for n in below[m] & left.keys() if m in below[n])}) for m in left)
+    return {circle for circle in found if len(circle) > 1}
 
 
 def protocol() -> list[str]:

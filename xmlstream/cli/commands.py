@@ -310,10 +310,10 @@ def prepare() -> None:
     Also compiles the Python modules of xmlstream and its dependencies.
 
     A start spends most of its time in Java, which loads and verifies Spark's classes. This command runs some queries
-    over a small generated stream, writes the loaded classes to an archive of about 200 MB, and prints the processor
-    time of a short run without and with the archive. Every later `xmlstream run` and every session on this machine
-    uses it. After a change of Java or Spark the archive is ignored, until you run this command again. If you interrupt
-    the command, the former archive stays in use.
+    over a small generated stream, writes the loaded classes to an archive of about 200 MB, and tries a short run with
+    it. Every later `xmlstream run` and every session on this machine uses the archive. After a change of Java or Spark
+    the archive is ignored, until you run this command again. If you interrupt the command, the former archive stays in
+    use.
 
     The archive is in the virtual environment, or else in ~/.cache/xmlstream. The environment variable
     XMLSTREAM_CLASS_ARCHIVES names another directory; if it is empty, no archive is used. You can delete the archive at

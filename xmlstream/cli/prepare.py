@@ -1,7 +1,7 @@
 """`xmlstream prepare`: runs queries of every kind once, and archives the loaded Java classes for later starts.
 
-It compiles the Python modules first, so that no timed run compiles any. The timed runs, without and with the archive,
-are `xmlstream run` in a process of its own, as users run it.
+It compiles the Python modules first. A short run with the archive, in a process of its own, shows that this Java takes
+it.
 
 An archive is made in a directory beside its place and then renamed. Interrupted, `prepare` ends its processes and
 removes that directory; killed, it leaves the directory to the next `prepare`. Only one works in a place at a time.
@@ -9,7 +9,6 @@ removes that directory; killed, it leaves the directory to the next `prepare`. O
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -25,7 +24,6 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from xmlstream.cli import interrupts
-from xmlstream.cli.processor_time import Times
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError
@@ -60,19 +58,14 @@ _MANY = "".join(
 
 @dataclass(frozen=True, slots=True)
 class PreparedArchive:
-    """The archive, its size in bytes, and the times of a short run without it and with it."""
+    """The archive, and its size in bytes."""
 
     archive: Path
     size: int
-    before: Times
-    after: Times
 
     def __str__(self) -> str:
-        """What was made, and what it saves."""
-        what = f"{self.archive}: {self.size / 1e6:.0f} MB; a short run took"
-        if self.before.processor is None or self.after.processor is None:
-            return f"{what} {self.before.wall:.1f} s, now {self.after.wall:.1f} s"
-        return f"{what} {self.before.processor:.1f} s of processor time, now {self.after.processor:.1f} s"
+        """What was made."""
+        return f"{self.archive}: {self.size / 1e6:.0f} MB"
 
 
 def archive_classes(console: Console) -> PreparedArchive | None:
@@ -150,7 +143,7 @@ def _require_no_signal(signals: interrupts.Interrupts) -> None:
 class _Preparation:
     """The steps in which an archive is made in a directory, each in processes of its own."""
 
-    STEPS = 4
+    STEPS = 3
 
     def __init__(self, scratch: Path, signals: interrupts.Interrupts, console: Console) -> None:
         self._scratch, self._signals, self._console = scratch, signals, console
@@ -166,11 +159,11 @@ class _Preparation:
             soft_wrap=True,
         )
         compiling = "from xmlstream.session.warm_start import compile_byte_code; compile_byte_code()"
-        self._timed("compiling Python's modules", ["-c", compiling])
+        self._step_of("compiling Python's modules", ["-c", compiling])
         write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
         (scratch / "new").mkdir()
         made = scratch / "new" / "classes.jsa"
-        # Java writes the archive when it ends, later than the Python process that started it; the timer waits for it.
+        # Java writes the archive when it ends, later than the Python process that started it, and is waited for.
         # Without --traceback Java's standard error would be a file that is removed before.
         options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={java_quoted(made)}"
         many = ["-D", "SLICE=4k", "--traceback", "--conf", options]
@@ -180,31 +173,30 @@ class _Preparation:
         size = made.stat().st_size
         named = made.rename(made.with_name(whole_name(prefix, made)))
         short = ["-D", "SLICE=1m", "-o", str(scratch / "out"), "--overwrite"]
-        before = self._run("measuring a short run without the archive", _SHORT, "", short)
-        after = self._run("measuring a short run with the archive", _SHORT, str(named.parent), short)
+        self._run("trying a short run with the archive", _SHORT, str(named.parent), short)
         final = named.replace(place / named.name)
         for older in place.glob(f"{prefix}-*.jsa"):
             if older != final:
                 older.unlink(missing_ok=True)
-        return PreparedArchive(final, size, before, after)
+        return PreparedArchive(final, size)
 
-    def _run(self, what: str, query: str, archives: str, options: Sequence[str]) -> Times:
-        """Runs `xmlstream run` with the archives of a directory, and returns its times."""
+    def _run(self, what: str, query: str, archives: str, options: Sequence[str]) -> None:
+        """Runs `xmlstream run` with the archives of a directory."""
         file = self._scratch / "query.sql"
         file.write_text(_TABLES + query, encoding="utf-8")
         variables = ["-D", f"IN={self._scratch}", "-D", f"OUT={self._scratch}"]
-        return self._timed(what, ["-m", "xmlstream", "run", str(file), *variables, *options], archives)
+        self._step_of(what, ["-m", "xmlstream", "run", str(file), *variables, *options], archives)
 
-    def _timed(self, what: str, arguments: Sequence[str], archives: str = "") -> Times:
-        """Runs Python as a step, and returns its times.
+    def _step_of(self, what: str, arguments: Sequence[str], archives: str = "") -> None:
+        """Runs Python as a step, until all that it has started has ended.
 
         Raises:
             XmlStreamError: The process failed.
             Interrupted: A signal came, and all processes of the step have ended.
         """
         self._step += 1
-        report, log = self._scratch / "times.json", self._scratch / "log"
-        command = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report), sys.executable, *arguments]
+        log = self._scratch / "log"
+        command = [sys.executable, "-m", "xmlstream.cli.adopting", sys.executable, *arguments]
         environment = {**os.environ, DIRECTORY_VARIABLE: archives}
         with _shown(self._console, f"{self._step} of {self.STEPS}: {what}"), log.open("wb") as output:
             process = subprocess.Popen(  # noqa: S603 - this program itself
@@ -215,7 +207,6 @@ class _Preparation:
             text = log.read_text(encoding="utf-8", errors="replace")
             words = "\n".join(text.splitlines()[-3:])
             raise XmlStreamError(f"{what} failed", where=reason_in(text) or words)
-        return Times(**json.loads(report.read_text(encoding="utf-8")))
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         """Waits for a process; if a signal came, ends it with all that it has started."""

@@ -164,16 +164,10 @@ class KeptRows:
         gone = [name for names, _ in removed for name in names]
         names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
         table = self._table(part.name, [*names, FIRST])
-        # Only distinct rows: a group of many tuples is one row, with the time of its first tuple.
-        own = [name for name in table.column_names if name != FIRST]
-        has_ages = FIRST in table.column_names
-        table = in_utc(table.group_by(own).aggregate([(FIRST, "min")] if has_ages else []))
-        numbers = table[f"{FIRST}_min"].to_pylist() if has_ages else [None] * (table.num_rows or 1)
-        first = [None if number is None else Since.first(number) for number in numbers]
-        if not own:
+        table, first = _distinct(table)
+        if not table.column_names:
             yield (), first[0]
             return
-        table = table.select(own)
         domains = {a.name.lower(): a for a in (*attributes, *purging)}
         columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
         for i, since in enumerate(first):
@@ -197,6 +191,15 @@ class KeptRows:
         wanted = None if names is None else {name.lower() for name in names}
         there = [name for name in parts[0].schema_arrow.names if wanted is None or name.lower() in wanted]
         return pa.concat_tables([part.read(columns=there) for part in parts])
+
+
+def _distinct(table: pa.Table) -> tuple[pa.Table, list[Since | None]]:
+    """The distinct rows of a table, and the time of the first of each: a group of many tuples is one row."""
+    own = [name for name in table.column_names if name != FIRST]
+    has_ages = FIRST in table.column_names
+    found = in_utc(table.group_by(own).aggregate([(FIRST, "min")] if has_ages else []))
+    numbers = found[f"{FIRST}_min"].to_pylist() if has_ages else [None] * (found.num_rows or 1)
+    return found.select(own), [None if number is None else Since.first(number) for number in numbers]
 
 
 def _first(one: Since | None, other: Since | None) -> Since | None:

@@ -110,30 +110,37 @@ def created(tree: exp.Expr, words: list[Token], text: QueryText) -> PythonFuncti
     Raises:
         QueryError: The statement has another form, or its module or function cannot be had.
     """
-    properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
-    returns = [part for part in properties if isinstance(part, exp.ReturnsProperty)]
-    others = [part for part in properties if not isinstance(part, exp.ReturnsProperty | exp.TemporaryProperty)]
+    returns = _returned(tree, text)
     literal, table = tree.expression, tree.this
-    if returns and (returns[0].args.get("is_table") or not isinstance(returns[0].this, exp.DataType)):
-        hint = "return an array, and make rows of it by LATERAL VIEW explode(…)"
-        raise text.error("a function that RETURNS TABLE is not supported", tree, hint)
-    is_plain = isinstance(table, exp.Table) and isinstance(literal, exp.Literal) and literal.is_string
-    if not is_plain or others or tree.args.get("exists"):
-        raise text.error("this CREATE FUNCTION is not supported", tree, f"write {_FORM}")
     name, given = table.name, {word.text.lower(): True for word in words}
     if (what := _taken(name)) is not None:
         raise text.error(what, table, "give the function another name")
     call = _loaded(literal, text)
     known = next((each for each in OF_PROGRAM.values() if each.call is call), None)
-    if not returns and known is None:
+    if returns is None and known is None:
         raise text.error(f"the function {name} has no type", table, f"write {_FORM}")
     try:
-        if not returns and known is not None and not given:
-            given = dict.fromkeys((known.declared or "").replace("rising", "monotone").split(), True)
-        type_ = type_text(returns[0].this) if returns else known.type.name if known is not None else ""
-        return declared_function(call, name, type_, **given)
+        if returns is None and known is not None:
+            returns = known.type.name
+            given = given or dict.fromkeys((known.declared or "").replace("rising", "monotone").split(), True)
+        return declared_function(call, name, returns or "", **given)
     except QueryError as error:
         raise text.error(error.what, table, error.hint) from None
+
+
+def _returned(tree: exp.Expr, text: QueryText) -> str | None:
+    """The type that a CREATE FUNCTION of the form that is supported declares; None if it leaves it out."""
+    properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+    returns = [part for part in properties if isinstance(part, exp.ReturnsProperty)]
+    others = [part for part in properties if not isinstance(part, exp.ReturnsProperty | exp.TemporaryProperty)]
+    if returns and (returns[0].args.get("is_table") or not isinstance(returns[0].this, exp.DataType)):
+        hint = "return an array, and make rows of it by LATERAL VIEW explode(…)"
+        raise text.error("a function that RETURNS TABLE is not supported", tree, hint)
+    literal = tree.expression
+    is_plain = isinstance(tree.this, exp.Table) and isinstance(literal, exp.Literal) and literal.is_string
+    if not is_plain or others or tree.args.get("exists"):
+        raise text.error("this CREATE FUNCTION is not supported", tree, f"write {_FORM}")
+    return type_text(returns[0].this) if returns else None
 
 
 def _loaded(literal: exp.Expr, text: QueryText) -> Any:

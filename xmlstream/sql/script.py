@@ -160,25 +160,7 @@ def read(
     targets = {table.name.lower() for table in inserted if not table.db}
     declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
-    views: list[ViewQuery] = []
-    answers: list[Answer] = []
-    for statement in statements:
-        match statement.tree:
-            case exp.Create(args={"kind": "VIEW"}):
-                views.append(_view(statement, {*declarations, *(view.name.lower() for view in views)}))
-            case exp.Create():
-                pass
-            case exp.Insert():
-                answers.append(_insertion(statement, sinks, {a.sink.name for a in answers if a.sink}))
-            case exp.Query():
-                if any(answer.sink is None for answer in answers):
-                    hint = "write INSERT INTO before each query, or put one query into the other's FROM"
-                    raise whole.error("a second query is not supported", statement.start, hint)
-                answers.append(Answer(statement))
-            case _:
-                raise _no_query(statement)
-    if not answers:
-        raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
+    views, answers = _queries(statements, declarations, sinks)
     tables = _tables(declarations, targets, statements, session)
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
@@ -194,6 +176,32 @@ def read(
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def _queries(
+    statements: Sequence[Statement], declared: Collection[str], sinks: Mapping[str, SinkTable]
+) -> tuple[list[ViewQuery], list[Answer]]:
+    """The views of a file and the queries whose results it wants, each in their order."""
+    views: list[ViewQuery] = []
+    answers: list[Answer] = []
+    for statement in statements:
+        match statement.tree:
+            case exp.Create(args={"kind": "VIEW"}):
+                views.append(_view(statement, {*declared, *(view.name.lower() for view in views)}))
+            case exp.Create():
+                pass
+            case exp.Insert():
+                answers.append(_insertion(statement, sinks, {a.sink.name for a in answers if a.sink}))
+            case exp.Query():
+                if any(answer.sink is None for answer in answers):
+                    hint = "write INSERT INTO before each query, or put one query into the other's FROM"
+                    raise statement.text.error("a second query is not supported", statement.start, hint)
+                answers.append(Answer(statement))
+            case _:
+                raise _no_query(statement)
+    if not answers:
+        raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
+    return views, answers
 
 
 def _tables(

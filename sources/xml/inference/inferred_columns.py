@@ -76,17 +76,7 @@ def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
 
     Elements in the namespace `punctuations` do not count; `root` is the parent of the documents' roots.
     """
-    found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
-    for profile, around in _places(root, ()):
-        found.setdefault(profile.tag, []).append((profile, around))
-    for tag, places in [*found.items()]:
-        inner = [{*profile.children} for profile, _ in places if profile.most > 1]
-        if len(inner) > 1 and all(inner) and not set.intersection(*inner):
-            # Elements of one name with different contents: their contents are the rows.
-            del found[tag]
-            for each in {*inner[0]}.union(*inner) & {*found}:
-                first, *rest = found[each]
-                found[each] = [(replace(first[0], most=2), first[1]), *rest]
+    found = _by_tag(root)
     all_ = {tag: _candidate(places) for tag, places in found.items() if not tag.startswith(f"{{{punctuations}}}")}
     repeated = [one for one in all_.values() if one.profile.most > 1 and any(one.around)]
     structured = [one for one in repeated if one.profile.children or one.profile.attributes]
@@ -97,6 +87,24 @@ def candidates(root: ElementProfile, punctuations: str) -> list[RowCandidate]:
     punctuated = {local_tag(tag) for tag in found if tag.startswith(f"{{{punctuations}}}")}
     closed = [one for one in all_.values() if one.profile.local in punctuated and any(one.around)]
     return closed or [_candidate(found[tag]) for tag in root.children][:1]
+
+
+def _by_tag(root: ElementProfile) -> dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]]:
+    """The elements that rows may be, each with those around it, by their tags.
+
+    Where elements of one name have different contents, these are the rows, and not the elements.
+    """
+    found: dict[str, list[tuple[ElementProfile, tuple[ElementProfile, ...]]]] = {}
+    for profile, around in _places(root, ()):
+        found.setdefault(profile.tag, []).append((profile, around))
+    for tag, places in [*found.items()]:
+        inner = [{*profile.children} for profile, _ in places if profile.most > 1]
+        if len(inner) > 1 and all(inner) and not set.intersection(*inner):
+            del found[tag]
+            for each in {*inner[0]}.union(*inner) & {*found}:
+                first, *rest = found[each]
+                found[each] = [(replace(first[0], most=2), first[1]), *rest]
+    return found
 
 
 def _better(first: RowCandidate, others: list[RowCandidate]) -> RowCandidate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from xmlstream.dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ from xmlstream.sources.xml.inference.element_profile import (
 from xmlstream.sources.xml.inference.inferred_columns import (
     MOST_COLUMNS,
     InferredColumn,
+    InferredLeaf,
     RowCandidate,
     candidates,
     candidates_named,
@@ -81,32 +82,46 @@ def guesses(
     Some hold only if the sample is from a single document.
     """
     guessed = []
-    guess = "a guess, true for the inspected part ({})".format
     if schemes:
-        why = guess("the punctuations in the sample have these schemes")
+        why = _GUESS.format("the punctuations in the sample have these schemes")
         guessed.append(Guess("schemes", "; ".join(schemes), why))
     if rows < _FEW:
         return tuple(guessed)
     whole = [column for column in found if column.is_whole(rows)]
+    key = _likely_key(whole) if is_single else None
+    order = None if schemes else _likely_order(whole)
+    return tuple(filter(None, (*guessed, key, order)))
+
+
+_GUESS = "a guess, true for the inspected part ({})"
+
+
+def _likely_key(whole: Sequence[InferredColumn]) -> Guess | None:
+    """The unique identifier among columns without nulls: by its name, else the first."""
     unique = [column for column in whole if column.leaf.type in _KEY_TYPES and column.leaf.values.are_unique]
     unique = [column for column in unique if column.leaf.values.length <= _LONG * column.leaf.values.count]
-    if unique and is_single:
-        likely = min(unique, key=lambda column: (not column.name.lower().endswith(_KEYS), found.index(column)))
-        others = ", ".join(column.name for column in unique if column is not likely)
-        too = f", nor one of {others}" if others else ""
-        guessed.append(Guess("uniqueIds", quoted_if(likely.name), guess(f"a likely key: no value occurs twice{too}")))
+    if not unique:
+        return None
+    likely = min(unique, key=lambda column: not column.name.lower().endswith(_KEYS))
+    others = ", ".join(column.name for column in unique if column is not likely)
+    too = f", nor one of {others}" if others else ""
+    return Guess("uniqueIds", quoted_if(likely.name), _GUESS.format(f"a likely key: no value occurs twice{too}"))
+
+
+def _likely_order(whole: Sequence[InferredColumn]) -> Guess | None:
+    """The order of a column without nulls, one without slack first."""
     slacks = [
         (column.leaf.values.slack, column.name) for kind in ORDERED for column in whole if column.leaf.type == kind
     ]
     ordered = sorted(((slack, name) for slack, name in slacks if slack is not None), key=lambda each: bool(each[0]))
-    if ordered and not schemes:
-        (slack, first), *rest = ordered
-        others = ", ".join(name for alike, name in rest if alike == slack)
-        too = f"; so do {others}" if others else ""
-        order = f"order of {quoted_if(first)}"
-        why = f"its values fall by at most {slack} s{too}" if slack else f"its values never fall{too}"
-        guessed.append(Guess("punctuate", f"{order}, slack {slack}s" if slack else order, guess(why)))
-    return tuple(guessed)
+    if not ordered:
+        return None
+    (slack, first), *rest = ordered
+    others = ", ".join(name for alike, name in rest if alike == slack)
+    too = f"; so do {others}" if others else ""
+    order = f"order of {quoted_if(first)}"
+    why = f"its values fall by at most {slack} s{too}" if slack else f"its values never fall{too}"
+    return Guess("punctuate", f"{order}, slack {slack}s" if slack else order, _GUESS.format(why))
 
 
 def quoted_if(name: str) -> str:
@@ -395,25 +410,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     if unit is not None and given.get("unitTag", unit) != unit:
         all_, unit = [leaf for leaf in all_ if not (leaf.up and leaf.steps)], None
     chosen = tuple(columns(all_[:MOST_COLUMNS]))
-    paths = {
-        f"path.{column.name}": column.leaf.path
-        for column in chosen
-        if column.leaf.path != str(default_path(column.name, *marks, is_structure=column.leaf.structure is not None))
-    }
-    of_fields = [
-        (option, f"{column.name}.{field}", value)
-        for column in chosen
-        if column.leaf.structure is not None
-        for option, field, value in column.leaf.structure.options
-    ]
-    paths |= {f"path.{field}": path for option, field, path in of_fields if option == "path"}
-    formats = {
-        f"{kind}Format.{column.name}": pattern
-        for column in chosen
-        for kind in ("date", "timestamp")
-        if kind.upper() in column.leaf.type and (pattern := column.leaf.values.format)
-    }
-    formats |= {f"{option}.{field}": pattern for option, field, pattern in of_fields if option != "path"}
+    paths, formats = _paths(chosen, marks), _formats(chosen)
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
     spaces = ", ".join(f"{prefix} {uri}" for uri, prefix in prefixes.items() if prefix in used)
@@ -428,16 +425,48 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     }
     schema = ", ".join(column.ddl for column in chosen)
     deep = [f"elements in {name}, of more than {MOST_PLACES:,} kinds" for name in sample.passed]
-    # Of a list of keys and values, what is not in the sample is in no column either.
-    seen = Counter[str]()
-    for leaf in (leaf for leaf in all_ if leaf.key):
-        seen["/".join([*[".."] * leaf.up, *leaf.steps]).partition("[")[0]] += len(leaf.values.texts)
-    unseen = [f"other keys of {path}" for path, count in seen.items() if count >= MOST_TEXTS or not sample.is_whole]
+    unseen = _unseen_keys(all_, is_whole=sample.is_whole)
     left_out = (*(leaf.path for leaf in all_[MOST_COLUMNS:]), *passed_over(row), *unseen, *deep)
     chosen = tuple(replace(one, is_required=one.is_whole(row.profile.count), remark=one.noticed) for one in chosen)
     around = () if isinstance(sample, SchemaProfile) else outside(row, prefixes, {leaf.path for leaf in all_})
     whole = sample.is_whole
     return Proposal(options, schema, chosen, row.profile.count, whole, (), left_out, (), outside=tuple(around))
+
+
+def _paths(chosen: Sequence[InferredColumn], marks: tuple[str, str]) -> dict[str, str]:
+    """The options that say where columns and fields of structures lie, but where they lie by default."""
+    paths = {
+        f"path.{column.name}": column.leaf.path
+        for column in chosen
+        if column.leaf.path != str(default_path(column.name, *marks, is_structure=column.leaf.structure is not None))
+    }
+    return paths | {f"path.{field}": path for option, field, path in _of_fields(chosen) if option == "path"}
+
+
+def _formats(chosen: Sequence[InferredColumn]) -> dict[str, str]:
+    """The options that say how days and moments in columns and fields of structures are written."""
+    formats = {
+        f"{kind}Format.{column.name}": pattern
+        for column in chosen
+        for kind in ("date", "timestamp")
+        if kind.upper() in column.leaf.type and (pattern := column.leaf.values.format)
+    }
+    return formats | {f"{option}.{field}": pattern for option, field, pattern in _of_fields(chosen) if option != "path"}
+
+
+def _of_fields(chosen: Sequence[InferredColumn]) -> Iterator[tuple[str, str, str]]:
+    """The options of the fields of structures: the option, the field behind its column, the value."""
+    for column in chosen:
+        if column.leaf.structure is not None:
+            yield from ((option, f"{column.name}.{field}", v) for option, field, v in column.leaf.structure.options)
+
+
+def _unseen_keys(leaves: Sequence[InferredLeaf], *, is_whole: bool) -> list[str]:
+    """Lists of keys and values that may have further keys: what is not in the sample is in no column either."""
+    seen = Counter[str]()
+    for leaf in (leaf for leaf in leaves if leaf.key):
+        seen["/".join([*[".."] * leaf.up, *leaf.steps]).partition("[")[0]] += len(leaf.values.texts)
+    return [f"other keys of {path}" for path, count in seen.items() if count >= MOST_TEXTS or not is_whole]
 
 
 def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:

@@ -406,6 +406,22 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
     for facet in restriction.parts():
         if (value := facet.element.get("value")) is not None:
             facets.setdefault(facet.kind, []).append(value)
+    _narrow_digits(values, facets)
+    _narrow_bounds(values, facets)
+    if (listed := facets.get("enumeration")) and values.declared in INTEGERS:
+        numbers = sorted({int(text) for text in listed})
+        values.low, values.high = str(numbers[0]), str(numbers[-1])
+        if len(numbers) == numbers[-1] - numbers[0] + 1:
+            del facets["enumeration"]
+    facets.pop("whiteSpace", None)
+    for name, texts in facets.items():
+        shown = ", ".join(texts[:_MOST_SHOWN]) + (", …" if len(texts) > _MOST_SHOWN else "")
+        values.remarks += (f"{'one of' if name == 'enumeration' else name} {' '.join(shown.split())}",)
+    return values
+
+
+def _narrow_digits(values: DeclaredValues, facets: dict[str, list[str]]) -> None:
+    """Takes the numbers of digits out of the facets, into a type of that precision where there is one."""
     digits, places = (
         int(text) if (text := facets.pop(name, [""])[0].strip()).isdigit() else -1
         for name in ("totalDigits", "fractionDigits")
@@ -417,21 +433,15 @@ def _narrowed(values: DeclaredValues, restriction: _Declaration) -> DeclaredValu
         values.declared = f"DECIMAL({min(digits, 38)},0)"
     elif digits >= 0:
         values.remarks += (f"totalDigits {digits}",)
+
+
+def _narrow_bounds(values: DeclaredValues, facets: dict[str, list[str]]) -> None:
+    """Takes the bounds out of the facets that the values have in their type."""
     for name, step in (("minInclusive", 0), ("minExclusive", 1), ("maxInclusive", 0), ("maxExclusive", -1)):
         for text in facets.get(name, []) if values.declared != "STRING" else ():
             if (bound := _bound(text.strip(), step, values.declared)) is not None:
                 del facets[name]
                 values.low, values.high = (bound, values.high) if name.startswith("min") else (values.low, bound)
-    if (listed := facets.get("enumeration")) and values.declared in INTEGERS:
-        numbers = sorted({int(text) for text in listed})
-        values.low, values.high = str(numbers[0]), str(numbers[-1])
-        if len(numbers) == numbers[-1] - numbers[0] + 1:
-            del facets["enumeration"]
-    facets.pop("whiteSpace", None)
-    for name, texts in facets.items():
-        shown = ", ".join(texts[:_MOST_SHOWN]) + (", …" if len(texts) > _MOST_SHOWN else "")
-        values.remarks += (f"{'one of' if name == 'enumeration' else name} {' '.join(shown.split())}",)
-    return values
 
 
 def _bound(text: str, step: int, type_: str) -> str | None:

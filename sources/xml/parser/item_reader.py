@@ -457,18 +457,12 @@ class ItemReader(ItemElements):
             if text is None or text.strip(BLANKS) or not children:
                 self.leaves.see(leaves, "null" if text is None else text, texts, seen)
         elif children or node.children:
-            if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
-                raise UnreadableError("the punctuation has text outside its leaves")
-        else:
-            pattern = str(_STRING(element)).strip(BLANKS)
-            if pattern != "*" and not (not pattern and node.attributes):
-                beyond.append(local_tag(str(element.tag)))
+            _require_layout(element)
+        elif _restricts(element, node):
+            beyond.append(local_tag(str(element.tag)))
         for child in children:
-            is_leaf = all(isinstance(each, NO_ELEMENT) for each in child)
-            places = [each for each in declared_below(node, str(child.tag)) if not (is_leaf and each.is_passage)]
-            for place in places or [LeafTree()]:
-                for each in _met(child, place) or [place]:
-                    self._mirror(child, each, texts, seen, beyond)
+            for place in _declared_places(child, node):
+                self._mirror(child, place, texts, seen, beyond)
 
     def _mirror_attributes(
         self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
@@ -486,6 +480,26 @@ class ItemReader(ItemElements):
                     raise UnreadableError(f"the punctuation has an attribute {local} where none is allowed")
             elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*" and node.tested not in (name, local):
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
+
+
+def _declared_places(child: etree._Element, node: LeafTree) -> Iterator[LeafTree]:
+    """Yields what is declared for a child of a punctuation's element; nothing inside, if nothing is."""
+    is_leaf = all(isinstance(each, NO_ELEMENT) for each in child)
+    places = [each for each in declared_below(node, str(child.tag)) if not (is_leaf and each.is_passage)]
+    for place in places or [LeafTree()]:
+        yield from _met(child, place) or [place]
+
+
+def _require_layout(element: etree._Element) -> None:
+    """Requires that the text among the elements of a punctuation is blank."""
+    if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
+        raise UnreadableError("the punctuation has text outside its leaves")
+
+
+def _restricts(element: etree._Element, node: LeafTree) -> bool:
+    """Whether an undeclared leaf of a punctuation restricts anything: its text, or without any its attributes."""
+    pattern = str(_STRING(element)).strip(BLANKS)
+    return pattern != "*" and not (not pattern and node.attributes)
 
 
 def _tested(leaves: LeafTexts) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -14,16 +14,25 @@ from xmlstream.sources.xml.splits.slice_planner import Offset
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from xmlstream.sources.xml.spark.data_source import SparkReading
+    from xmlstream.sources.xml.options.source import SourceOptions
 
 Json = dict[str, Any]
 """An offset as Spark logs it."""
 
 
+class RowReading(Protocol):
+    """The options of a reader, and the rows of its tasks."""
+
+    options: SourceOptions
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of one task."""
+
+
 class XmlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads documents slice by slice, and continues as they grow."""
 
-    def __init__(self, reading: SparkReading) -> None:
+    def __init__(self, reading: RowReading) -> None:
         self._reading, self._slicing = reading, MicroBatches(reading.options)
 
     def initialOffset(self) -> Json:

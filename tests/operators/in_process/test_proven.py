@@ -14,7 +14,7 @@ from sqlglot import exp
 from tests.harness.both_engines import ALL
 from tests.harness.drawn_expressions import Drawn
 from tests.harness.drawn_rows import TYPES, Rows
-from tests.harness.kept_answers import Answers, asked, path
+from tests.harness.kept_answers import Answers, asked, both_ways
 from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions.dialect import call_name, expression
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES, WINDOWS
@@ -29,16 +29,11 @@ from xmlstream.punct_ns.errors import QueryError
 ROWS = 300 if AT_NIGHT else 60
 DRAWN = 3000 if AT_NIGHT else 150
 
-BY_SPARK = pytest.param("by Spark", marks=[pytest.mark.spark, pytest.mark.rest])
 
-
-AS_KEPT = pytest.param("as kept", marks=() if path().exists() else pytest.mark.spark)
-
-
-@pytest.fixture(scope="module", params=[BY_SPARK] if AT_NIGHT else [AS_KEPT, BY_SPARK])
+@pytest.fixture(scope="module", params=both_ways())
 def answers(request: pytest.FixtureRequest) -> Iterator[Answers]:
     """Spark's answers: by day those that are kept, in the rest of the tests and by night those of its session."""
-    yield from asked(request.param == "by Spark", lambda: request.getfixturevalue("spark"))
+    yield from asked(request)
 
 
 NUMBERS = ("ti", "si", "i", "b", "f", "x", "d", "e", "w", "z")

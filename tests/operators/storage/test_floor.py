@@ -32,7 +32,6 @@ ALLOWED: Mapping[str, str] = {
     "xmlstream/sink/closings.py": "reads the punctuations of published documents",
     "xmlstream/cli/manual.py": "pages of the documentation as HTML, and example files, where the user says",
     "xmlstream/cli/prepare.py": "archives of classes that Java starts from",
-    "xmlstream/cli/processor_time.py": "a report between two processes of `prepare`",
     "xmlstream/cli/run.py": "the null device",
     "xmlstream/runtime/loop/query_inputs.py": "reads files of static tables for their fingerprints",
     "xmlstream/secret/trace.py": "writes a figure where the user says",

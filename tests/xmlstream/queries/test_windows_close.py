@@ -87,6 +87,7 @@ def test_a_session_comes_with_its_punctuation_though_no_tuple_follows(
     assert written(tmp_path) == {3: [(moment(17)[:-1] + ".000000Z", "2", "7")]}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("window", "counts"),
     [

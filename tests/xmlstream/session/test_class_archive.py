@@ -238,8 +238,8 @@ def test_interrupted_or_killed_it_leaves_the_old_archive_and_no_process(
         assert process.returncode == 128 + number
         assert list(old.parent.iterdir()) == [old]
     lines = (machine / "said").read_text().splitlines()
-    assert lines[1].startswith("1 of 4: compiling")
-    assert lines[3].startswith("2 of 4: running five queries")
+    assert lines[1].startswith("1 of 3: compiling")
+    assert lines[3].startswith("2 of 3: running five queries")
     (java,) = map(int, waiting_java.read_text().split())
     wait_until(lambda: not Path(f"/proc/{java}").exists())
 

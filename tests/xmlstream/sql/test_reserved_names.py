@@ -88,7 +88,7 @@ def test_a_users_column_may_have_any_name(
     query: str, spark: SparkSession, in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark walks by night, and one query of three by day; the others are walked in process."""
-    walker = spark if AT_NIGHT or QUERIES.index(query) % 3 == 0 else in_process
+    walker = spark if AT_NIGHT or QUERIES.index(query) % 3 == 1 else in_process
     force_large_state(monkeypatch)
     whole = {"r": ROWS, "s": ROWS[::-1][:6], "t": ROWS[2:]}
     for name, rows in whole.items():

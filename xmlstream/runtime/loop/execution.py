@@ -31,7 +31,7 @@ from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceRepor
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep
 from xmlstream.runtime.loop.plan_state import PlanState
-from xmlstream.runtime.loop.plan_walk import Part, PlanWalk
+from xmlstream.runtime.loop.plan_walk import PlanWalk, Walked
 from xmlstream.runtime.loop.query_clocks import Clocks
 from xmlstream.runtime.loop.query_inputs import SourceInputs
 from xmlstream.runtime.silent_schemes import Patience
@@ -165,7 +165,7 @@ class Execution:
             The record of its commit; None if it is passed over.
 
         Raises:
-            QueryStopped: The query is being stopped, or nobody reads its results any more.
+            QueryStopped: The query is being stopped, or its results have no reader any more.
             XmlStreamError: The input, the query or the checkpoint is not as it should be.
         """
         with self._busy:
@@ -249,7 +249,7 @@ class Execution:
             self._clocks.begin(self._states, slice_.end)
         self._change_rosters(slice_.declared)
 
-    def _parts(self, slice_: _Begun) -> list[Part]:
+    def _parts(self, slice_: _Begun) -> list[Walked]:
         """The outputs of the walks: of one, or of several where lifespans end within the slice."""
         came = self._inputs.begin(slice_.number, slice_.ranges, slice_.declared)
         called = f"slice {slice_.number}"
@@ -275,7 +275,7 @@ class Execution:
             self._logged.add(misread.subject)
             _LOG.warning("noticed in %s", misread)
 
-    def _drafts(self, slice_: _Begun, parts: Sequence[Part], noticed: Noticed) -> list[Draft | None]:
+    def _drafts(self, slice_: _Begun, parts: Sequence[Walked], noticed: Noticed) -> list[Draft | None]:
         """What each sink has drafted of its result."""
         return [
             sink.draft(
@@ -291,7 +291,7 @@ class Execution:
         ]
 
     def _counted(
-        self, slice_: _Begun, parts: Sequence[Part], noticed: Noticed, findings: Sequence[Finding]
+        self, slice_: _Begun, parts: Sequence[Walked], noticed: Noticed, findings: Sequence[Finding]
     ) -> SliceReport:
         """The report of the slice."""
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}

@@ -125,7 +125,7 @@ class TupleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Walked:
     """The output of one walk.
 
     Attributes:
@@ -153,7 +153,7 @@ class PlanWalk:
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
 
-    def part(self, came: Mapping[Node, Slice], writers: Sequence[PartWriter | None], query: str, called: str) -> Part:
+    def part(self, came: Mapping[Node, Slice], writers: Sequence[PartWriter | None], query: str, called: str) -> Walked:
         """Runs every operator once, over the whole slice or over one part of it.
 
         Args:
@@ -176,7 +176,7 @@ class PlanWalk:
             for node, writer in zip(self._results, writers, strict=True)
         ]
         counts.results.update((node, one.rows) for node, one in zip(self._results, computed, strict=True))
-        return Part(slices, computed, {node: counts.of(node) for node in slices})
+        return Walked(slices, computed, {node: counts.of(node) for node in slices})
 
     def _advanced(self, node: Node, slices: Mapping[Node, Slice]) -> Slice:
         """The slice that an operator emits."""

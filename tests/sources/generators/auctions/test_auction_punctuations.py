@@ -59,6 +59,7 @@ def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: 
         assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["flat", "nested"])
 @pytest.mark.parametrize("late", [0, 4.5])
 def test_ids_are_used_again_once_what_is_said_of_them_has_ended(tmp_path: Path, form: Form, late: float) -> None:

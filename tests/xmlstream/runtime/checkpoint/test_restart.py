@@ -57,7 +57,9 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
     assert not list(out.glob(".*"))
 
 
-@pytest.mark.parametrize("killed_at", [KILLED, pytest.param(tuple(POINTS), marks=pytest.mark.rest)])
+@pytest.mark.parametrize(
+    "killed_at", [KILLED, pytest.param(tuple(POINTS), marks=pytest.mark.rest)], ids=["before the commit", "everywhere"]
+)
 def test_in_process_a_query_that_is_killed_at_every_point_writes_the_same(
     killed_at: Sequence[str], tmp_path: Path
 ) -> None:

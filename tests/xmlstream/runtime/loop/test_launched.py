@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 
 import xmlstream as xs
 from tests.xmlstream.runtime.loop_run import ROOT, rows
-from xmlstream.punct_ns.errors import InputError, XmlStreamError
-from xmlstream.runtime import launched
+from xmlstream.punct_ns.errors import InputError, StateError, XmlStreamError
+from xmlstream.runtime import launched, runner
 from xmlstream.runtime.checkpoint.recovery import Recovered
 from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.loop import driving
@@ -24,7 +25,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.watching import Several
 
 if TYPE_CHECKING:
-    from xmlstream.session.engines import Session
+    from xmlstream.session.engines import InProcessSession, Session
 
 QUERY = """
 CREATE TABLE a (h INT) USING punctuated_xml OPTIONS (path '${IN}/a.xml', rowTag 'row', schemes 'h');
@@ -190,3 +191,23 @@ def test_a_query_whose_session_was_stopped_ends_in_words(tmp_path: Path, monkeyp
     with pytest.raises(XmlStreamError, match="was stopped"):
         handle.awaitTermination(60)
     assert not handle.isActive
+
+
+def test_a_start_that_fails_at_its_last_step_leaves_no_temporary_checkpoint(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.xml").write_text(ROOT + rows(0, 3))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    there = list[str]()
+
+    def failing(*_: object) -> None:
+        there.extend(path.name for path in (tmp_path / "temporary").glob("xmlstream-*/query.json"))
+        raise StateError("no driver")
+
+    monkeypatch.setattr(runner, "driver", failing)
+    query = xs.from_sql(in_process, QUERY, {"IN": str(tmp_path)})
+    with pytest.raises(StateError, match="no driver"):
+        query.run(tmp_path / "out", keep_open=True, allow_unsafe=True)
+    assert there
+    assert not list((tmp_path / "temporary").glob("xmlstream-*"))
