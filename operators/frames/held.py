@@ -184,9 +184,10 @@ def _rows(frame: Frame) -> pa.Table | None:
             mine = _rows(left)
             theirs = None if mine is None else _rows(right)
             return None if mine is None or theirs is None else _joined(join, mine, theirs)
-        case Chosen(below, here):
+        case Chosen(below, here, otherwise):
             table = _rows(below)
-            return None if table is None else here(table)
+            found = None if table is None else here(table)
+            return computed_rows(otherwise()) if table is not None and found is None else found
         case operation:
             table = _rows(operation.input)
             return None if table is None else _changed(operation, table)

@@ -111,7 +111,8 @@ def is_inline(punctuations: Sequence[Punctuation]) -> bool:
 
 def matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
-    return frame.chosen(partial(_kept, punctuations, False), lambda: _matching(frame, punctuations))
+    known = tuple(punctuations)
+    return frame.chosen(partial(_kept, known, False), lambda: _matching(frame, known))
 
 
 def _matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
@@ -134,7 +135,8 @@ def not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:
     """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
     if not punctuations:
         return frame
-    return frame.chosen(partial(_kept, punctuations, True), lambda: _not_matching(frame, punctuations))
+    known = tuple(punctuations)
+    return frame.chosen(partial(_kept, known, True), lambda: _not_matching(frame, known))
 
 
 def _not_matching(frame: Frame, punctuations: Sequence[Punctuation]) -> Frame:

@@ -115,6 +115,8 @@ MANY = [
     Punctuation.at(SCHEMA, {0: List(tuple(range(2, 100)))}),
     Punctuation.at(SCHEMA, {2: Range(NOON.replace(tzinfo=UTC), None, low_closed=True)}),
 ]
+PAIRS = [Punctuation.at(SCHEMA, {0: Constant(n), 1: Constant("é")}) for n in range(2, 300)]
+"""More than are compared one by one: few rows are joined with them instead."""
 
 
 def others(frame: Frame) -> Frame:
@@ -141,6 +143,8 @@ HERE: dict[str, Callable[[Frame], Frame]] = {
     "not matching": lambda f: not_matching(f, PS),
     "matching many": lambda f: matching(f, MANY),
     "not matching many": lambda f: not_matching(f, MANY),
+    "matching many pairs": lambda f: matching(f, PAIRS),
+    "not matching many pairs": lambda f: not_matching(f, PAIRS),
     "a union": lambda f: f.union(f.select(*f.columns)),
     "a union by name": lambda f: f.with_columns(dict([number("k", 1)])).union_by_name(
         f.with_columns(dict([number("k", 2)]))
