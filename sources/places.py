@@ -202,7 +202,6 @@ class Place(Protocol):
         return {"path": document.key, **known}
 
     def recorded(self, line: Mapping[str, Any]) -> Document:
-        """A recorded document."""
         return Document(self.root, str(line["path"]), line.get("etag"), line.get("size"))
 
 

@@ -112,7 +112,6 @@ class SparkEngine:
         return int(str(self.spark.conf.get("spark.sql.shuffle.partitions"))) * _EACH
 
     def given(self, frame: DataFrame) -> Frame:
-        """A DataFrame as a frame."""
         return Frame(self, tuple(frame.columns), Table(frame), [frame])
 
     @property
@@ -326,7 +325,6 @@ class SparkEngine:
         return self.made(frame)
 
     def made(self, frame: Frame) -> DataFrame:
-        """The DataFrame of a frame."""
         if not frame.made:
             here = self._made_here(frame)
             frame.made.append(self._make(frame.operation) if here is None else here)

@@ -98,7 +98,6 @@ class Relations:
         return Named(column(name, typed.type, typed.nullable) for name, typed in found.items())
 
     def select(self, operation: Operation) -> str:
-        """The SELECT of an operation."""
         match operation:
             case Table():
                 raise AssertionError("a leaf has its SQL")

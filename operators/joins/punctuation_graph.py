@@ -431,7 +431,6 @@ class Chains:
     _last: list[tuple[Promises, Reachability]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def under(self, promises: Promises) -> Reachability:
-        """The reachability under these promises."""
         for known, found in self._last:
             if known is promises:
                 return found

@@ -143,7 +143,6 @@ def points_of(p: Punctuation) -> list[Point] | None:
 
 
 def point_punctuation(point: Point, schema: Schema) -> Punctuation:
-    """The punctuation of a point."""
     return Punctuation.at(schema, {place: Constant(value) for place, value in point})
 
 

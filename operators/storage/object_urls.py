@@ -148,7 +148,6 @@ def _split(url: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
 
 
 def bucket_of(url: str) -> str:
-    """The URL of the bucket of a URL."""
     return _split(url)[0]
 
 

@@ -91,7 +91,6 @@ _STATES = pa.array(["AZ", "CA", "CA", "ID", "OR", "OR", "WA", "WA", "WA", "WY"])
 
 
 def people(house: House, go: int, person: Numbers) -> EventTuples:
-    """Returns the people with these numbers, from 0."""
     random = randomness(house.seed, "people", go)
     count = len(person)
     name = joined_texts(_any(random, _FIRST_NAMES, count), " ", _any(random, _LAST_NAMES, count))
@@ -293,7 +292,6 @@ class HouseEvents:
         return self.person, self.auction, self.bid
 
     def before(self, event: int) -> HouseEvents:
-        """Returns the events before an event."""
         person, auction, bid = (tuples.before(event) for tuples in self.all())
         expires, retires = self.expires[: len(auction)], self.retires[: len(person)]
         return HouseEvents(self.start, min(self.end, event), person, auction, bid, expires, retires)

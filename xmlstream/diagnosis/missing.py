@@ -48,7 +48,6 @@ class SliceTime(Record):
 
     @staticmethod
     def of(record: Commit, *, or_before: bool = False) -> SliceTime:
-        """The slice and time of a commit record."""
         return SliceTime(record.slice, record.time, or_before)
 
 

@@ -370,7 +370,6 @@ class JoinPlan:
 
 
 def written(region: JoinRegion) -> JoinPlan:
-    """The plan of the region as written."""
     leaves = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, _leaves(region), strict=True)}
 
     def plan(node: Node) -> JoinPlan:

@@ -58,7 +58,6 @@ def eliminate_distinct(root: Node) -> Node:
 
 
 def _needs_of_inputs(node: Node, need: _Need) -> list[_Need]:
-    """The needs of a node at each of its inputs."""
     operator, needed, schemas = node.operator, need.needed, node.input_schemas
     if need.superfluous(node):
         return [_Need(needed, counts=False)]

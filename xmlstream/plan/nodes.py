@@ -171,7 +171,6 @@ class Node:
 
     @property
     def input_schemas(self) -> tuple[Schema, ...]:
-        """The schemas of the inputs."""
         return tuple(below.schema for below in self.inputs)
 
     @property

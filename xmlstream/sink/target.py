@@ -127,7 +127,6 @@ class Target:
 
     @property
     def kind(self) -> SinkKind:
-        """Kind of the sink."""
         if self.taken is not None:
             return WRITTEN if isinstance(self.taken, Sink) else TWO_PHASE
         if self.form is not None:

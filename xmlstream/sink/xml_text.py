@@ -221,7 +221,6 @@ class _Frame:
         return self.xml_in is not None or is_nested(self.attribute)
 
     def elements(self, values: ArrowColumn) -> ArrowColumn:
-        """The elements of each value."""
         if self.xml_in is not None:
             return xml_elements(values, self.attribute, self.xml_in)
         return elements(values, self.attribute)

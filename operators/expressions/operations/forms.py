@@ -106,7 +106,6 @@ class Translator:
         self._columns, self._zone = columns, zone
 
     def part(self, tree: exp.Expr) -> Part:
-        """The part of a tree."""
         for kind in type(tree).__mro__:
             if (how := _FORMS.get(kind)) is not None:
                 try:
@@ -124,7 +123,6 @@ class Translator:
         return [self.part(tree) for tree in trees]
 
     def column(self, tree: exp.Expr) -> Part:
-        """A column."""
         found = self._columns.get(tree.name.lower())
         if found is None or isinstance(tree.this, exp.Star) or tree.args.get("table"):
             raise NotProven("*")

@@ -156,7 +156,6 @@ class ClosedCells:
         return np.where(self._null, null, np.where(keys[order][found] == self._keys, place[found], -1))
 
     def matching(self, rows: Longs, pattern: Pattern) -> Mask:
-        """Returns which of the rows match."""
         known = values(pattern, self._domain)
         cuts = [cut for pair in known.intervals() for cut in pair]
         if self._keys is not None:

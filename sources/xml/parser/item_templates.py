@@ -187,7 +187,6 @@ class TextWindow:
         self._lively = self._find_lively()
 
     def find(self, template: ItemTemplate) -> Matches:
-        """Returns the items of a template."""
         value, mask = _as_word(template.runs[0][:_WORD])
         first = self._first & mask if len(template.runs[0]) < _WORD else self._first
         items = np.flatnonzero(first == value)

@@ -318,7 +318,6 @@ class TokenWindow:
         return known
 
     def local_name(self, element: int) -> str:
-        """Returns the local name of an element."""
         return local_name(self.text[self.start[element] : self.end[element]]).decode()
 
     @cached_property

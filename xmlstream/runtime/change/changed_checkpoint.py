@@ -428,7 +428,6 @@ def way_on(checkpoint: Folder, root: Node, targets: Sequence[Target], zone: str)
 
 
 def query_change(checkpoint: Folder, before: QueryRecord, same: SameQuery, new: Node, *, moved: bool) -> QueryChange:
-    """The change to a query from that of a checkpoint."""
     last = made_whole(CommitLog(checkpoint.below("commits")).records())
     Formats.of(checkpoint).require_today(-1 if last is None else last.slice)
     is_same = same.is_that_of(before, moved=moved)

@@ -234,7 +234,6 @@ def _punctuations(text: str | None, where: str | None, schema: Schema, source: s
 
 
 def declared_of(declared: Sequence[Declared], source: str, schema: Schema) -> list[Punctuation]:
-    """The declared punctuations of a source."""
     return [
         Punctuation.parse(each.punctuation, schema) for each in declared if each.source == source and each.punctuation
     ]

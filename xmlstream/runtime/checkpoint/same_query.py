@@ -123,7 +123,6 @@ class SameQuery:
 
     @property
     def record(self) -> QueryRecord:
-        """The record of this query."""
         return self._mine
 
     def going_on(self, identity: str, since: Mapping[int, int]) -> QueryRecord:

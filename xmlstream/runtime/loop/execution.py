@@ -293,7 +293,6 @@ class Execution:
     def _counted(
         self, slice_: _Begun, parts: Sequence[Walked], noticed: Noticed, findings: Sequence[Finding]
     ) -> SliceReport:
-        """The report of the slice."""
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
         sent = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
         return SliceReport(
@@ -311,7 +310,6 @@ class Execution:
         )
 
     def _record(self, slice_: _Begun, drafts: Sequence[Draft | None], report: SliceReport, noticed: Noticed) -> Commit:
-        """The record of the slice."""
         whole = self._checkpoint.commits.is_whole(slice_.number)
         sources = {self._names[node] for node in self._states if node in self._inputs}
         return Commit(

@@ -126,7 +126,6 @@ class SliceLoop:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was stopped."""
         return self._stopping.is_set()
 
     def run(self) -> None:

@@ -201,7 +201,6 @@ _OLDEST = (
 
 
 def is_asof(join: exp.Join) -> bool:
-    """Whether the join is an ASOF JOIN."""
     return bool(join.kind.upper() == "ASOF")
 
 
