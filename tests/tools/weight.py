@@ -31,12 +31,13 @@ WORDS = (
 
 LIMITS = {
     "contracts": 17,
-    "words of conversation": 8,
+    "words of conversation": 7,
     "names that stand for two things": 27,
     "branches on the kind of place": 25,
     "modules that branch on it": 15,
     "dicts of anything": 29,
-    "accesses by string key": 25,
+    "accesses by string key": 23,
+    "blocks above 25": 0,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen.
 

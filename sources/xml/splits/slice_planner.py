@@ -198,12 +198,15 @@ class Planner:
             at = at.next(found.byte)
             files += 1
         self._documents.were_read(read)
-        if at.closed or not (
-            (ended and self._documents.single)
-            or (self._options.close and not self._options.follow and at.document >= len(sizes))
-        ):
+        if at.closed or not self._closes(at, sizes, ended=ended):
             return at, _in_namespaces(ranges, at)
         return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
+
+    def _closes(self, at: Offset, sizes: Sequence[int], *, ended: bool) -> bool:
+        """Whether the source ends here: its one document has `ended`, or all were read and it ends with them."""
+        if ended and self._documents.single:
+            return True
+        return self._options.close and not self._options.follow and at.document >= len(sizes)
 
     def ranges(self, start: Offset, end: Offset) -> list[ByteRange]:
         """Returns the ranges between two offsets, from the documents; for a slice that was planned before."""

@@ -201,16 +201,17 @@ def recover(
         folder.make()
         folder.take(used)
         outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
-        for there in filter(None, outputs):
-            there.store.require_usable()
-            there.drafts.take(used)
+        there = [output for output in outputs if output is not None]
+        for output in there:
+            output.store.require_usable()
+            output.drafts.take(used)
         same = SameQuery(folder, root, time_zone, targets)
         _take_over(mirror, same, change, moved=moved)
         before = same.outputs_before()
         if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
-            for output in outputs:
-                if output is not None and output.where not in before:
+            for output in there:
+                if output.where not in before:
                     require_fresh(output, overwrite=overwrite)
             same.begin()
         else:
@@ -219,16 +220,16 @@ def recover(
         checkpoint = Checkpoint(mirror)
         for result, output in enumerate(outputs):
             documents = {d.name: d.checksum for d in checkpoint.documents if d.result == result}
-            if output is None and moved and documents:
-                # A table, which is compared once its loader is made.
-                same.forget(result, max(slice_of(name) or 0 for name in documents) + 1)
             if output is not None:
                 if moved and checkpoint.latest and before[result] not in ("-", output.where):
                     # Drafts that were committed and not published may still lie in the former output.
                     PublishedOutput(Output(before[result], _drafts(directory, result)), documents).settle()
                 _settle(output, documents, same, result, overwrite=overwrite, moved=moved)
                 output.drafts.take(used)
-        home = next((output for output in outputs if output is not None), Output(folder))
+            elif moved and documents:
+                # A table, which is compared once its loader is made.
+                same.forget(result, max(slice_of(name) or 0 for name in documents) + 1)
+        home = next(iter(there), Output(folder))
         letters = home.store.below(LETTERS)
         dead_letters = letters.drafts(Folder(directory / "drafts" / LETTERS))
         if checkpoint.latest or home.where in before:

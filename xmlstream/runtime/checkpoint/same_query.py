@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -245,19 +245,27 @@ def _differences(found: QueryRecord, mine: QueryRecord) -> Iterator[str]:
     if len(found.outputs) != len(mine.outputs):
         yield f"it has {len(found.outputs)} results, not {len(mine.outputs)}"
     for old_, new_ in zip(found.outputs, mine.outputs, strict=False):
-        by, now_by = (", ".join(each.partition_by) or "nothing" for each in (old_, new_))
-        if by != now_by:
-            yield f"{old_.output} is partitioned by {by}, not {now_by}"
-        xml, now_xml = (", ".join(each.xml) or "no column" for each in (old_, new_))
-        if xml != now_xml:
-            yield f"{old_.output} has {xml} as XML, not {now_xml}"
-        paths, now_paths = (", ".join(map(" ".join, each.paths)) or "no path" for each in (old_, new_))
-        if paths != now_paths:
-            yield f"{old_.output} has {paths}, not {now_paths}"
-        for name in ("form", "row_tag", "root_tag", "namespaces", "punctuations"):
-            one, other = (getattr(each, name) or "none" for each in (old_, new_))
-            if one != other:
-                yield f"the {name.replace('_', ' ')} in {old_.output} is {one}, not {other}"
+        yield from _of_output(old_, new_)
+
+
+def _of_output(before: OutputRecord, now: OutputRecord) -> Iterator[str]:
+    """The differences between an output of the checkpoint's query and the output of that number in this query."""
+    for which, of in _OUTPUT_WORDS.items():
+        one, other = of(before), of(now)
+        if one != other:
+            yield f"{before.output} {which.format(one)}, not {other}"
+    for name in ("form", "row_tag", "root_tag", "namespaces", "punctuations"):
+        one, other = (getattr(each, name) or "none" for each in (before, now))
+        if one != other:
+            yield f"the {name.replace('_', ' ')} in {before.output} is {one}, not {other}"
+
+
+_OUTPUT_WORDS: Mapping[str, Callable[[OutputRecord], str]] = {
+    "is partitioned by {}": lambda output: ", ".join(output.partition_by) or "nothing",
+    "has {} as XML": lambda output: ", ".join(output.xml) or "no column",
+    "has {}": lambda output: ", ".join(map(" ".join, output.paths)) or "no path",
+}
+"""What an output has, in words, by the sentence that says it."""
 
 
 def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
