@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -22,12 +22,17 @@ from lxml import etree
 
 HOST = "127.0.0.1"
 _BEGIN_SECONDS = 300.0
+_NOT_GIVEN = 10_000, 32_768
+"""Ports below those that Linux gives to whoever connects, or listens at any."""
+
+_ANY = random.SystemRandom()
 
 
 def free_port() -> int:
-    """A port that nobody listens at now."""
-    with socket.create_server((HOST, 0)) as server:
-        return int(server.getsockname()[1])
+    """A port that nobody listens at now, and that the system gives to no connection in the meantime."""
+    while True:
+        with suppress(OSError), socket.create_server((HOST, _ANY.randrange(*_NOT_GIVEN))) as server:
+            return int(server.getsockname()[1])
 
 
 def message(number: int) -> bytes:

@@ -64,7 +64,11 @@ def object_server() -> Iterator[ObjectServer]:
         try:
             wait_for_listener(ports["s3"])
             found = ObjectServer(f"http://{HOST}:{ports['s3']}", home)
-            until_acknowledged(lambda: _answers(found))
+            try:
+                until_acknowledged(lambda: _answers(found))
+            except TimeoutError as error:
+                error.add_note((home / "log").read_text(errors="replace")[-4000:])
+                raise
             yield found
         finally:
             server.kill()
