@@ -162,7 +162,8 @@ def test_every_command_is_in_its_table() -> None:
 
 def test_every_rule_of_punctuate_is_in_its_tables() -> None:
     forms = section("xmlstream/manual/closing.md", "The rules of punctuate")
-    assert set(re.findall(r"^\| \[`(\w+ of) ", forms, re.MULTILINE)) == _KINDS.keys()
+    rows = set(re.findall(r"^\| \[`(\w+ of) ", forms, re.MULTILINE))
+    assert rows == _KINDS.keys(), "closing.md has a row for each rule, which begins with [`KIND of …`](#its-section)"
     rules = first_cells(section("operators/README.md", "Punctuating a source that says too little"))
     assert set(rules) == {name for name in xs.__all__ if re.match("By[A-Z]", name)}
 

@@ -33,6 +33,8 @@ from xmlstream.punct_ns.temporal_type import TimestampType
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.engines import InProcessSession, Session
+
 PARAMETERS = {each.__name__: each for each in (Aggregate, Attribute, ByOrder, Column, Domain, Over, SortKey)}
 
 ORDERED = ("distinct_on", "punctuate", "secret_window")
@@ -84,9 +86,9 @@ class Example:
         """The lines of a kind, with moments written out."""
         return [MINUTE.sub(r"1970-01-01T\1:00Z", line) for each, line in self.lines if each == kind]
 
-    def run(self, spark: SparkSession, directory: Path) -> tuple[list[str], list[str]]:
+    def run(self, session: Session, directory: Path) -> tuple[list[str], list[str]]:
         """What the operator emits, slice by slice, and what the page shows."""
-        running = Running(spark, directory, self.operator, *self.inputs, positioned=self.module in ORDERED)
+        running = Running(session, directory, self.operator, *self.inputs, positioned=self.module in ORDERED)
         assert [(a.name, a.domain.type) for a in running.output] == [(a.name, a.domain.type) for a in self.output]
         times = [TimestampType(zoned=True).read(text) for line in self.stream("at") for text in line.split("|")]
         (out,) = self.stream("out")
@@ -124,8 +126,14 @@ def test_the_manual_shows_the_page_of_distinct() -> None:
     assert shown in page("distinct")
 
 
+@pytest.mark.parametrize("module", operator_modules())
+def test_an_operator_does_what_its_example_shows(module: str, in_process: InProcessSession, tmp_path: Path) -> None:
+    emitted, shown = Example.of(module).run(in_process, tmp_path)
+    assert emitted == shown
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("module", operator_modules())
-def test_an_operator_does_what_its_example_shows(module: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_so_it_does_on_spark(module: str, spark: SparkSession, tmp_path: Path) -> None:
     emitted, shown = Example.of(module).run(spark, tmp_path)
     assert emitted == shown

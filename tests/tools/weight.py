@@ -290,10 +290,15 @@ def excesses(found: dict[str, float]) -> Iterator[str]:
         yield f"lines of code a module: {found['lines of code a module']}, which is less than {LEAST_CODE}"
 
 
-def worst_words(most: int = 5) -> list[str]:
-    """The modules with the most words of conversation, as lines."""
-    worst = sorted(map(Module.of, paths()), key=lambda module: -module.words)[:most]
-    return [f"  {module.words} in {module.path.relative_to(ROOT)}" for module in worst]
+def words_found() -> list[str]:
+    """The lines with words of conversation, each with the word."""
+    return [
+        f"  {path.relative_to(ROOT)}:{number}: {found[0]}"
+        for path in paths()
+        if Module.of(path).words
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for found in re.finditer(rf"\b({WORDS})\b", line, re.IGNORECASE)
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -308,7 +313,7 @@ def main(arguments: list[str]) -> int:
         print(f"{name:34} {value:>10,}")
     failures = list(excesses(found)) if "--check" in arguments else []
     if failures and found["words of conversation"] > LIMITS["words of conversation"]:
-        failures += worst_words()
+        failures += words_found()
     for line in failures:
         print(line, file=sys.stderr)
     return bool(failures)
