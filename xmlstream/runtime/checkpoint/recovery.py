@@ -202,17 +202,17 @@ def recover(
         folder.take(used)
         outputs = [target.documents(_drafts(directory, result)) for result, target in enumerate(targets)]
         there = [output for output in outputs if output is not None]
-        for output in there:
-            output.store.require_usable()
-            output.drafts.take(used)
+        for one in there:
+            one.store.require_usable()
+            one.drafts.take(used)
         same = SameQuery(folder, root, time_zone, targets)
         _take_over(mirror, same, change, moved=moved)
         before = same.outputs_before()
         if not Checkpoint.has_commits(folder):
             # A run without a commit has left drafts at most.
-            for output in there:
-                if output.where not in before:
-                    require_fresh(output, overwrite=overwrite)
+            for one in there:
+                if one.where not in before:
+                    require_fresh(one, overwrite=overwrite)
             same.begin()
         else:
             same.require(moved=moved)
