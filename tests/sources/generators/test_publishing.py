@@ -39,6 +39,7 @@ def received(address: str, into: Path, to: str) -> dict[str, list[bytes]]:
     return {path.name: items(*sorted(path.glob("*.xml"))) for path in into.iterdir() if not path.name.startswith("_")}
 
 
+@pytest.mark.rest
 def test_sensors_that_publish_say_what_their_documents_do(tmp_path: Path) -> None:
     written = [items(path) for path in write_sensors(tmp_path / "written", **ASKED)]
     assert [len(each) for each in written] == [36, 36]

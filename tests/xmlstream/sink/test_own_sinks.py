@@ -131,6 +131,7 @@ class _Getting(xs.Sink):
             self._sink.write(slice_)
 
 
+@pytest.mark.rest
 def test_published_slices_arrive_however_often_the_query_is_killed(modules: Path) -> None:
     from paho.mqtt import client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
