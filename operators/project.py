@@ -39,7 +39,7 @@ from xmlstream.operators.expressions.dialect import attributes_in, expression
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in
 from xmlstream.operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
 from xmlstream.operators.expressions.throwable import takes_equals_alike
-from xmlstream.operators.frames.expression import Copy, as_columns
+from xmlstream.operators.frames.expression import Copy, Expression, as_columns
 from xmlstream.operators.frames.matching import matching
 from xmlstream.operators.required_punctuations import Held, Way, whole
 from xmlstream.operators.state.closed_set import Derived
@@ -63,7 +63,7 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
 from xmlstream.punct_ns.recast import required_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme, meets
-from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.punct_ns.value_set import ValueSet
 
 
@@ -352,7 +352,7 @@ class Project(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        columns = as_columns({c.attribute.name: Copy(c.copy_of) if c.copy_of else c.expression for c in self.columns})
+        columns = as_columns({c.attribute.name: _handed(c) for c in self.columns})
         position = [POSITION] if POSITION in new.frame.columns else []
         computed = new.computed and all(column.copy_of for column in self.columns)
         made = Tuples(new.frame.select(*columns, *position), new.at_most, new.exact, computed, of_each=1)
@@ -422,3 +422,9 @@ class Project(Operator):
 def _streams(shown: Sequence[View]) -> list[str]:
     """The names of the sets with each view's punctuations."""
     return [f"view-{view.number}" for view in shown]
+
+
+def _handed(column: Column) -> Expression:
+    """The column of the input as it is, if no wider type is made of it; otherwise the column's expression."""
+    name = column.copy_of
+    return Copy(name) if name is not None and column.expression == quoted(name) else column.expression

@@ -23,7 +23,7 @@ from xmlstream.operators.storage.segments import Segment, SegmentStore
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, quoted
+from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, quoted, type_of_arrow
 from xmlstream.session.engines import engine_of
 
 if TYPE_CHECKING:
@@ -242,6 +242,8 @@ def values_of(frame: DataFrame, schema: Schema) -> list[Row]:
 
 def _values(table: pa.Table, schema: Schema) -> list[Row]:
     table = in_utc(table)
+    for attribute in schema:
+        assert type_of_arrow(table[attribute.name].type) in (None, attribute.domain.type), (attribute, table.schema)
     columns = [table[name].to_pylist() for name in schema.names]
     return [
         tuple(v if v is None or a.domain.opaque else a.domain.normal(v) for v, a in zip(row, schema, strict=True))

@@ -54,6 +54,13 @@ def test_a_computed_attribute_is_a_wildcard_and_a_copy_says_what_its_original_sa
     )  # fmt: skip
 
 
+def test_a_copy_in_a_wider_type_has_that_type(session: Session, tmp_path: Path) -> None:
+    wide = Column(Attribute("wide", Domain("BIGINT")), "CAST(`hour` AS BIGINT)", "hour")
+    for columns in ((wide,), (wide, HOUR)):
+        running = Running(session, tmp_path / str(len(columns)), Project(columns), REPORTS)
+        running.shows("(1, 2, 3) <1, *, *>", out="(1) <1>" if len(columns) == 1 else "(1, 1) <1, *> <*, 1>")
+
+
 def test_what_closes_everything_closes_everything(session: Session, tmp_path: Path) -> None:
     one = Project((Column(Attribute("one", Domain("INT")), "1"),))
     Running(session, tmp_path, one, REPORTS).shows("<*, *, *>", out="<*>")
