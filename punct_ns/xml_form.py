@@ -122,7 +122,7 @@ def write_element(
         leaves.append((path.split("/"), text))
     if lifespan is not None and _FORBIDDEN.search(lifespan):
         raise ValueError(f"{lifespan!r} contains a character that XML does not allow")
-    lives = "" if lifespan is None else f' {prefix}:{LIFESPAN}={in_quotes(lifespan)}'
+    lives = "" if lifespan is None else f" {prefix}:{LIFESPAN}={in_quotes(lifespan)}"
     return _element(f"{prefix}:{row_tag}", leaves, lives)
 
 
@@ -133,7 +133,7 @@ def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: 
         if not path:
             inner = text.translate(_TEXT)
         elif path[0].startswith("@"):
-            attributes += f' {path[0][1:]}={in_quotes(text)}'
+            attributes += f" {path[0][1:]}={in_quotes(text)}"
         else:
             below.setdefault(path[0], []).append((path[1:], text))
     children = "".join(_element(name, under) for name, under in below.items())

@@ -46,7 +46,7 @@ def token_to_operate(given: str | None) -> str | None:
 
 
 def look_for_garbage() -> None:
-    """Lets Python look for garbage again where a start has switched that off, but never among what the start has made."""
+    """Lets Python look for garbage again, which a start has switched off, but never among what the start has made."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
