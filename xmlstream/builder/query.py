@@ -65,17 +65,18 @@ class Query(Runnable):
         return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
 
     def explain(
-        self, format: Format | Literal["plan"] = "plan", *, as_written: bool = False, follow: bool = False
+        self, format: Format | Literal["plan"] | None = None, *, as_written: bool = False, follow: bool = False
     ) -> str:
         """Returns the plan as a tree, or the verdict on it before it runs.
 
         Args:
             format: `plan` for the tree alone; `text`, `json`, `svg` or `html` for what each operator promises, when it
-                answers and how long it keeps tuples.
+                answers and how long it keeps tuples. By default `text` if sources have no known end, else `plan`.
             as_written: Explain the plan as written; by default the optimized plan, which runs.
             follow: Judge the query as `start` runs it: its sources have no known end.
         """
         root = self.root if as_written else self.plan
+        format = format or ("text" if follow else "plan")
         if format not in (known := ("plan", *get_args(Format))):
             raise UsageError(
                 f"explain has no format {format!r}", hint=f'explain("text") says the most; there are {", ".join(known)}'

@@ -25,6 +25,7 @@ from xmlstream.runtime.change.continued import continuing
 from xmlstream.runtime.options import CommandOptions, Options
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
+from xmlstream.sink.program_sink import require_function
 from xmlstream.sink.target import Target
 
 
@@ -347,6 +348,7 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     """The runner's settings for several results."""
     options.pop("monitor", None)  # `watched` serves it, once the plan is known to be safe
     if (on_slice := options.pop("on_slice", None)) is not None:
+        require_function("on_slice", on_slice, "the report of a slice: f(report)", {})
         options["on_slice"] = lambda report: on_slice(report.json())
     if isinstance(incomplete := options.get("incomplete"), str):
         options["incomplete"] = [incomplete]

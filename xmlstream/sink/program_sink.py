@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, counted
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
@@ -75,9 +75,8 @@ class EachSlice(Sink):
     """Passes slices to a function: on Spark a DataFrame, in process an Arrow table."""
 
     def __init__(self, function: Function, *, on_spark: bool) -> None:
-        if not callable(function):
-            hint = "pass a function of the tuples, the punctuations and the number of a slice"
-            raise UsageError(f"foreach_slice takes a function, not a {type(function).__name__}", hint=hint)
+        what = "the tuples, the punctuations and the number of a slice: f(tuples, punctuations, number)"
+        require_function("foreach_slice", function, what, (), [], 0)
         self._function, self._on_spark = function, on_spark
 
     def write(self, slice_: ResultSlice) -> None:
@@ -86,7 +85,37 @@ class EachSlice(Sink):
         self._function(tuples, list(slice_.punctuations), slice_.number)
 
     def __str__(self) -> str:
-        return f"the function {getattr(self._function, '__qualname__', type(self._function).__name__)}"
+        return f"the function {_named(self._function)}"
+
+
+def _named(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def require_function(name: str, function: object, what: str, *arguments: object) -> None:
+    """Requires that a function can be called with the arguments that it will get.
+
+    Args:
+        name: What takes the function.
+        function: The function.
+        what: What is passed to it, in words.
+        arguments: Such arguments.
+
+    Raises:
+        UsageError: It is no function, or has other parameters.
+    """
+    hint = f"pass a function of {what}"
+    if not callable(function):
+        raise UsageError(f"{name} takes a function, not a {type(function).__name__}", hint=hint)
+    try:
+        parameters = inspect.signature(function)
+    except ValueError:
+        return  # of what is built in, parameters may be unknown
+    try:
+        parameters.bind(*arguments)
+    except TypeError as error:
+        number = counted(len(arguments), "argument")
+        raise UsageError(f"{name} passes {number}, and {_named(function)}: {error}", hint=hint) from None
 
 
 class SinkLoader:

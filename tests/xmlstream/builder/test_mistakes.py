@@ -199,6 +199,7 @@ def test_what_the_errors_show_works(session: Any, query: Any, tmp_path: Path) ->
     )
     assert all(eval(f"query.{each}", {"query": query}).to_arrow().num_rows for each in ways)
     assert "promises hour" in query.explain("text")
+    assert "promises hour" in query.explain(follow=True)
     assert query.run(tmp_path / "out", overwrite=True).closed
     assert query.run(tmp_path / "out.parquet").tuples_out == 360
 

@@ -301,6 +301,12 @@ def test_what_is_no_function_or_no_class_of_sinks_is_refused(session: Session, t
     query = counted(session, tmp_path)
     with pytest.raises(xs.UsageError, match="foreach_slice takes a function, not a str"):
         query.foreach_slice("print")  # type: ignore[arg-type]
+    with pytest.raises(xs.UsageError, match=r"passes 3 arguments, and .*<lambda>: too many positional") as wrong:
+        query.foreach_slice(lambda rows: None)  # type: ignore[arg-type, misc]
+    assert "f(tuples, punctuations, number)" in str(wrong.value.hint)
+    with pytest.raises(xs.UsageError, match=r"on_slice passes 1 argument, and .*<lambda>: missing a required argument"):
+        query.run(output=tmp_path / "out", on_slice=lambda report, number: None)  # type: ignore[arg-type, misc]
+    query.foreach_slice(print)
     with pytest.raises(xs.UsageError, match="a TextIOWrapper is not a sink"):
         query.insert_into(sink=sys.__stdout__)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="foreach_slice"):
