@@ -166,6 +166,11 @@ def left_to_spark() -> str:
     )
 
 
+def is_left_to_spark(error: XmlStreamError) -> bool:
+    """Whether an error is a refusal of DuckDB, which is not proven to compute a part of the query."""
+    return left_to_spark() in f"{error.what}; {error.hint}"
+
+
 class StateError(XmlStreamError):
     """A checkpoint or an output directory is not in the expected state; the query's operator can fix it."""
 

@@ -31,7 +31,7 @@ from xmlstream.runtime.preflight import require_ready
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Several, Watched, reporting_failure
-from xmlstream.session.engines import engine_of
+from xmlstream.session.engines import engine_of, spark_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.sink import SliceSink
@@ -106,7 +106,10 @@ def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[]
         feeds = Feeds.of(root, checkpoint.store, settings)
         readers = readings(root, checkpoint, settings, feeds)
         execution, sinks = built(engine, root, readers, settings, recovered, committed)
-        execution.memory, execution.query = MemoryGauge(session).bytes, settings.name or execution.query
+        execution.memory, execution.query = (
+            MemoryGauge(partial(spark_of, session)).bytes,
+            settings.name or execution.query,
+        )
         launched = Launched(settings, recovered, execution, sinks, tally, watcher)
         if not execution.closed:
             loop = driver(session, readers, execution, checkpoint, settings, feeds)
