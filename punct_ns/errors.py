@@ -171,6 +171,15 @@ def is_left_to_spark(error: XmlStreamError) -> bool:
     return left_to_spark() in f"{error.what}; {error.hint}"
 
 
+def unproven(error: XmlStreamError) -> str:
+    """What DuckDB is not proven to compute, of an error that is left to Spark: of a part of a query, or of a value.
+
+    >>> unproven(QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII is not proven: {left_to_spark()}"))
+    'lower of letters beyond ASCII is not proven'
+    """
+    return error.what.removeprefix("[NOT_PROVEN] ").removesuffix(f": {left_to_spark()}")
+
+
 class StateError(XmlStreamError):
     """A checkpoint or an output directory is not in the expected state; the query's operator can fix it."""
 

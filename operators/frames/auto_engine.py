@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xmlstream.operators.frames.frame import EACH, Chosen, Frame, Join, Observed, Table, Union
-from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark
+from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark, unproven
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,8 @@ class AutoEngine:
         self._here, self._start = here, start
         self._most_rows: float = most_rows
         self._starting, self._slice = threading.Lock(), _Slice()
-        self._stays, self._described = False, ("", "")
+        self._why: str | None = None
+        self._described = "", ""
 
     def close(self) -> None:
         """Ends both engines."""
@@ -96,10 +97,21 @@ class AutoEngine:
         """See `Engine.name`."""
         return self._computing.name
 
+    @property
+    def choice(self) -> str:
+        """What computes a query, in words."""
+        if self._why is not None:
+            return f"Spark computes all of it: {self._why}"
+        most = counted(int(self._most_rows), "row")
+        return (
+            f"this process computes it; Spark a slice of more than {most} with those that are kept, and one with a "
+            "value for which an expression is not proven"
+        )
+
     def begin(self, rows: int) -> None:
         """See `Engine.begin`; without a Spark, this process computes large slices, too, and says so once."""
         self._slice.by_spark = False
-        if rows > self._most_rows and not self._stays:
+        if rows > self._most_rows and self._why is None:
             try:
                 self._started(f"a slice has {counted(rows, 'row')}, with those that are kept")
                 self._slice.by_spark = True
@@ -114,7 +126,7 @@ class AutoEngine:
             UsageError: Spark cannot be started.
         """
         spark = self._started(why)
-        self._stays = True
+        self._why = self._why or why
         return spark
 
     def _started(self, why: str) -> SparkEngine:
@@ -133,7 +145,7 @@ class AutoEngine:
     @property
     def _computing(self) -> Engine:
         """What computes now."""
-        return self.spark if self.spark is not None and (self._stays or self._slice.by_spark) else self._here
+        return self.spark if self.spark is not None and (self._why is not None or self._slice.by_spark) else self._here
 
     def _computed(
         self, task: Callable[[Engine], Computed], before_spark: Callable[[], None] = lambda: None
@@ -145,7 +157,7 @@ class AutoEngine:
         except QueryError as error:
             if engine is self.spark or not is_left_to_spark(error):
                 raise
-            spark = self._started(error.what)
+            spark = self._started(unproven(error))
             self._slice.by_spark = True
         before_spark()
         return task(spark)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
+from tests.harness.stand_in import StandIn
 from tests.properties.plan_answers import OF_PLANS
 from tests.properties.test_both_engines import by_slice
 from tests.properties.test_random_plans import TABLES, Example, examples
@@ -75,8 +76,7 @@ def searched(in_process: InProcessSession, start: Callable[[], Any], plans: int)
 
 
 def test_slices_of_two_engines_in_turn_answer_as_those_of_one(in_process: InProcessSession) -> None:
-    other = InProcessEngine()
-    other.name = "spark"
+    other = StandIn()
     searched(in_process, lambda: other, PLANS)
     other.close()
 

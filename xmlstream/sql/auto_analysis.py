@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from xmlstream.punct_ns.errors import QueryError, is_left_to_spark
+from xmlstream.punct_ns.errors import QueryError, is_left_to_spark, unproven
 from xmlstream.sql.in_process_analysis import ProvenAnalyst
 from xmlstream.sql.spark.analysis import SparkAnalyst, WholeAnalyst
 
@@ -53,5 +53,5 @@ class AutoAnalyst(WholeAnalyst):
             except QueryError as error:
                 if not is_left_to_spark(error):
                     raise
-                self._of_spark = SparkAnalyst(self._engine.stay_with_spark(error.what).spark)
+                self._of_spark = SparkAnalyst(self._engine.stay_with_spark(unproven(error)).spark)
         return ask(self._of_spark)

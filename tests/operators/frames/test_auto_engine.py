@@ -45,11 +45,11 @@ class Refusing(Counting):
 
     def table(self, frame: Frame) -> pa.Table:
         super().table(frame)
-        raise QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII; {left_to_spark()}")
+        raise QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII is not proven: {left_to_spark()}")
 
     def write(self, frame: Frame, path: str) -> None:
         super().write(frame, path)
-        raise QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII; {left_to_spark()}")
+        raise QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII is not proven: {left_to_spark()}")
 
 
 class Both:
@@ -86,9 +86,7 @@ def test_a_small_slice_is_computed_in_process_and_nothing_is_started(both: Both)
     assert (both.asked, both.starts, both.engine.name) == ((1, 0), 0, "duckdb")
 
 
-def test_a_large_slice_is_computed_by_spark_which_is_started_once(
-    both: Both, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_large_slice_is_computed_by_spark_which_is_started_once(both: Both, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         both.engine.begin(11)
         assert values(both.engine.rows(ROWS, DDL).where(ABOVE_TWO)) == [3, 4]
@@ -167,6 +165,7 @@ def test_without_a_spark_a_value_that_is_not_proven_is_refused_in_words() -> Non
     both.engine.begin(1)
     with pytest.raises(UsageError) as refused:
         both.engine.rows(ROWS, DDL).where(ABOVE_TWO).to_arrow()
-    assert refused.value.what.startswith("there is no Java, and Spark is needed: [NOT_PROVEN] lower of letters")
+    because = "lower of letters beyond ASCII is not proven"
+    assert refused.value.what == f"there is no Java, and Spark is needed: {because}"
     assert refused.value.hint == "install it"
     both.engine.close()
