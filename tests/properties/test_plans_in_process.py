@@ -15,11 +15,9 @@ from tests.harness.nights import AT_NIGHT
 from tests.harness.refused_in_process import is_refusal
 from tests.properties.plan_answers import OF_PLANS, Answers, Drawn, drawn_plans
 from tests.properties.test_random_plans import TABLES, Example, assert_nothing_is_lost, tuples_in, walked
-from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.optimizer.push_down import push_down_predicates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.optimizer.simplify import eliminate_distinct
-from xmlstream.plan.nodes import topological
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 
@@ -52,9 +50,6 @@ def test_any_plan_answers_as_duckdb_does_and_says_only_what_is_true(in_process: 
             return
         expected = answers.of(drawn.query.duckdb, dict(zip("rs", drawn.streams, strict=True)))
         assert Counter(tuples_in(before + after)) == expected, f"{example.query}\n{drawn.streams}"
-        # Two joins conclude from what the upper one keeps; a join of three inputs does not.
-        if any(isinstance(node.operator, MultiwayJoin) for node in topological(root)):
-            return
         if push_down_predicates(written) != written or eliminate_distinct(written) != written:
             assert_nothing_is_lost(in_process, written, before, example)
 

@@ -334,12 +334,14 @@ def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if not 1 <= len(parts) <= 3:
         raise _refuse(name, parts)
     of, further, default = parts[0], parts[1:2], [cast(each, parts[0].type) for each in parts[2:]]
-    is_computed = any(each.constant is None for each in parts[2:]) or any(each.raises for each in default)
-    if any(each.whole is None for each in further) or is_computed or (default and rows.ignores_nulls):
-        raise NotProven(f"{name} by a computed number of rows, or with a computed default")
+    if any(each.whole is None for each in further):
+        raise NotProven(f"{name} by a computed number of rows")
+    if any(each.raises for each in default) or (default and rows.ignores_nulls):
+        raise NotProven(f"{name} with a default that may raise an error, or of what is not null")
     given = "".join(f", {each}" for each in (*(each.whole for each in further), *(each.sql for each in default)))
     nulls = " IGNORE NULLS" if rows.ignores_nulls else ""
-    return Part(rows.computed(f"{name}({of.sql}{given}{nulls})"), of.type, of.nullable or not default)
+    found_always = bool(default) and not any(each.nullable for each in default)
+    return Part(rows.computed(f"{name}({of.sql}{given}{nulls})"), of.type, of.nullable or not found_always)
 
 
 def _placed(name: str, parts: Sequence[Part], rows: Rows) -> Part:
