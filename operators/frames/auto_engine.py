@@ -181,7 +181,7 @@ class AutoEngine:
 
     def dataframe(self, frame: Frame) -> DataFrame | None:
         """The rows as a DataFrame of Spark's, which is started for it."""
-        spark = self._started("a DataFrame is asked for")
+        spark = self._started("a DataFrame is wanted")
         return spark.dataframe(self._of(spark, frame))
 
     def require_files(self, path: str) -> None:

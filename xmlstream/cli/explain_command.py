@@ -67,7 +67,8 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = None,
     engine: Annotated[
-        str | None, option("NAME", "Also check the query as spark or duckdb would, which computes it then.", "--engine")
+        str | None,
+        option("NAME", "Also check the query as spark, duckdb or auto would, which computes it then.", "--engine"),
     ] = None,
     format_: Annotated[Format, flag("For people, for programs, as a picture, or as a page.", "--format")] = Format.TEXT,
 ) -> None:

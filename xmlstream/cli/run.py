@@ -207,7 +207,7 @@ class _Run:
 
 def _end(environment: Environment, seconds: float) -> None:
     """Ends Java, if there is one, and discards from now on everything that Spark's threads print about that."""
-    if environment.engine == "duckdb":
+    if environment.engine != "spark" and not java_process.has_started():
         return
     # Python's stream and the file descriptor below it, which the thread may be about to restore.
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends

@@ -82,7 +82,8 @@ class CommandOptions(Options):
     define: list[str] | None = run_option(None, "Value of a variable ${NAME} of the query.", "NAME=VALUE", "-D")
     engine: str | None = run_option(
         None,
-        "What computes: spark, the default where it is installed; or duckdb, without Java, what is proven equal.",
+        "What computes: spark, the default where it is installed; duckdb, without Java, what is proven equal; or auto, "
+        "which starts Spark for what is not, and for large slices.",
         "NAME",
     )
     master: str | None = run_option(None, "Spark's master; by default all cores of this machine.", "URL")

@@ -59,7 +59,7 @@ def spark_of(session: Session) -> SparkSession | None:
     if not is_in_process(session):
         return session
     engine: Any = getattr(session.engine, "spark", None)
-    return None if engine is None else engine.spark  # type: ignore[no-any-return]
+    return None if engine is None else engine.spark
 
 
 def is_connect(session: object) -> bool:

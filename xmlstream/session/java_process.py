@@ -105,6 +105,11 @@ def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
     SparkContext._ensure_initialized(gateway=gateway, conf=settings)
 
 
+def has_started() -> bool:
+    """Whether `start_java` has started a Java."""
+    return bool(_started)
+
+
 def end_java(seconds: float) -> None:
     """Ends the Java that `start_java` started, and its workers; kills it if it takes longer than `seconds`."""
     for process in _started:

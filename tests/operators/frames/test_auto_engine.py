@@ -77,7 +77,8 @@ def both() -> Iterator[Both]:
 
 
 def values(frame: Frame) -> list[int]:
-    return sorted(frame.to_arrow()["a"].to_pylist())
+    found: list[Any] = frame.to_arrow()["a"].to_pylist()
+    return sorted(found)
 
 
 def test_a_small_slice_is_computed_in_process_and_nothing_is_started(both: Both) -> None:
