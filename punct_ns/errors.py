@@ -177,7 +177,15 @@ def unproven(error: XmlStreamError) -> str:
     >>> unproven(QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII is not proven: {left_to_spark()}"))
     'lower of letters beyond ASCII is not proven'
     """
-    return error.what.removeprefix("[NOT_PROVEN] ").removesuffix(f": {left_to_spark()}")
+    return error.what.removeprefix(_OF_VALUE).removesuffix(f": {left_to_spark()}")
+
+
+def is_of_value(error: XmlStreamError) -> bool:
+    """Whether an error that is left to Spark is one of a value: the expression is proven for others."""
+    return error.what.startswith(_OF_VALUE)
+
+
+_OF_VALUE = "[NOT_PROVEN] "
 
 
 class StateError(XmlStreamError):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xmlstream.operators.frames.frame import EACH, Chosen, Frame, Join, Observed, Table, Union
-from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark, unproven
+from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark, is_of_value, unproven
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,7 +157,9 @@ class AutoEngine:
         except QueryError as error:
             if engine is self.spark or not is_left_to_spark(error):
                 raise
-            spark = self._started(unproven(error))
+            # A part that is not proven is met in each slice, a value perhaps in this one alone.
+            start = self._started if is_of_value(error) else self.stay_with_spark
+            spark = start(unproven(error))
             self._slice.by_spark = True
         before_spark()
         return task(spark)

@@ -210,6 +210,9 @@ class Engine(Protocol):
     def __hash__(self) -> int:
         """Results for an engine are cached."""
 
+    def spill_to(self, directory: Path) -> None:
+        """Sets the directory for what exceeds the memory, where the engine does not choose it by itself."""
+
     def begin(self, rows: int) -> None:
         """Begins a slice in this thread; it has so many rows, with those that operators keep.
 

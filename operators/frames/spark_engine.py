@@ -110,6 +110,9 @@ class SparkEngine:
         """The distance between the numbers of the first partition and those behind the last."""
         return int(str(self.spark.conf.get("spark.sql.shuffle.partitions"))) * EACH
 
+    def spill_to(self, directory: Path) -> None:
+        """See `Engine.spill_to`: Spark has a setting."""
+
     def begin(self, rows: int) -> None:
         """See `Engine.begin`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
 
@@ -28,6 +29,11 @@ class InProcessSession:
     """
 
     engine: InProcessEngine | AutoEngine
+
+    @property
+    def named(self) -> str:
+        """The name by which the engine was asked for."""
+        return AUTO if hasattr(self.engine, "choice") else "duckdb"
 
     def stop(self) -> None:
         """Ends the session."""
@@ -67,9 +73,34 @@ def is_connect(session: object) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def engine_of(session: Session) -> Engine:
-    """The engine that computes in a session."""
-    return session.engine if is_in_process(session) else spark_engine_of(session)
+def engine_of(session: Session, engine: str | None = None) -> Engine:
+    """The engine that computes in a session; beside Spark, `auto` is another one, which chooses for each slice.
+
+    Raises:
+        UsageError: The session has no engine of this name.
+    """
+    if is_in_process(session):
+        if engine is not None and engine != session.named:
+            hint = f'leave it out, or xs.open_session(engine="{engine}")'
+            raise UsageError(f"the engine {engine} in a session of {session.named}", hint=hint)
+        return session.engine
+    spark = spark_engine_of(session)
+    if engine in {None, "spark"}:
+        return spark
+    if engine != AUTO:
+        raise UsageError(f"the engine {engine} in a session of Spark's", hint=f"leave it out, or engine='{AUTO}'")
+    from xmlstream.operators.frames.auto_engine import AutoEngine
+
+    _require_here(str(session.conf.get("spark.master", "")))
+    made = AutoEngine(_beside(spark.zone), lambda: spark)
+    made.spark = spark
+    return made
+
+
+@cache
+def _beside(zone: str) -> InProcessEngine:
+    """What computes small slices beside the Spark of this process."""
+    return _in_process({_ZONE: zone})
 
 
 def spark_engine_of(session: SparkSession) -> SparkEngine:
@@ -191,10 +222,10 @@ def auto_session(
     """
     from xmlstream.operators.frames.auto_engine import MOST_ROWS, AutoEngine
     from xmlstream.session.spark_errors import quiet_failures
-    from xmlstream.session.spark_session import MOST_PARTITIONS, cores_of, require_settings
+    from xmlstream.session.spark_session import MOST_PARTITIONS, require_settings
 
-    if master is not None and cores_of(master) is None:
-        raise _elsewhere(master)
+    if master is not None:
+        _require_here(master)
     for key in conf:
         if key not in {*_KNOWN, _ROWS} and not key.startswith("spark."):
             raise UsageError(f"there is no setting {key}", hint=f"there are {_ROWS}, {', '.join(_KNOWN)} and Spark's")
@@ -203,8 +234,7 @@ def auto_session(
     def started() -> SparkEngine:
         was_there = _has_spark()
         spark = start(of_spark)
-        if cores_of(at := str(spark.conf.get("spark.master", ""))) is None:
-            raise _elsewhere(at)
+        _require_here(str(spark.conf.get("spark.master", "")))
         require_settings(spark)
         if stops and not was_there:
             engine.ends.callback(spark.stop)
@@ -216,9 +246,12 @@ def auto_session(
     return InProcessSession(engine)
 
 
-def _elsewhere(master: str) -> UsageError:
-    what = f"--engine auto computes on this machine, and the master is {master or 'a server'}"
-    return UsageError(what, hint="with workers on other machines use --engine spark")
+def _require_here(master: str) -> None:
+    from xmlstream.session.spark_session import cores_of
+
+    if cores_of(master) is None:
+        what = f"--engine auto computes on this machine, and the master is {master or 'a server'}"
+        raise UsageError(what, hint="with workers on other machines use --engine spark")
 
 
 def _has_spark() -> bool:

@@ -8,6 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import xmlstream as xs
@@ -19,6 +21,8 @@ from xmlstream.session.engines import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from xmlstream.session.engines import InProcessSession
 
 here = test_commands.here  # the command without a Java
 
@@ -187,3 +191,44 @@ def test_a_query_with_a_part_that_is_not_proven_is_sparks_from_the_start(
     assert caplog.messages == ["starting Spark: the function stddev is not proven to be equal in DuckDB"]
     assert {each["engine"] for each in reports} == {"spark"}
     session.stop()
+
+
+@pytest.mark.spark
+def test_beside_a_spark_that_runs_small_slices_are_computed_in_process(
+    spark: SparkSession, given: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run in a session of Spark's takes `auto`, too; what its functions get is Spark's."""
+    reports: list[Any] = []
+    taken: list[Any] = []
+    query = xs.from_sql(spark, HIGHEST, {"IN": str(given)})
+    query.foreach_slice(lambda tuples, *_: taken.extend(tuples.collect())).run(on_slice=reports.append, engine="auto")
+    assert {each["engine"] for each in reports} == {"duckdb"}
+    assert {tuple(row) for row in taken} == ANSWER
+    for unproven in (DEVIATION, TABLE + "SELECT a | 1 + 1 AS a FROM t"):
+        reports.clear()
+        query = xs.from_sql(spark, unproven, {"IN": str(given)})
+        query.run(given / "out", on_slice=reports.append, engine="auto", overwrite=True)
+        assert {each["engine"] for each in reports} == {"spark"}
+    assert caplog.messages == []
+
+
+@pytest.mark.spark
+def test_a_stream_of_sparks_is_a_source_of_slices_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2, 1], "v": [1, 2, 3]}), tmp_path / "0.parquet")
+    rows = spark.readStream.schema("k BIGINT, v BIGINT").parquet(str(tmp_path))
+    reports: list[Any] = []
+    query = xs.from_stream(rows, punctuate="order of k, slack 5").group_by("k").agg("sum(v) AS v")
+    query.run(tmp_path / "out.parquet", on_slice=reports.append, engine="auto", keep_open=False)
+    assert {each["engine"] for each in reports} == {"duckdb"}
+    found = pq.read_table(tmp_path / "out.parquet", partitioning=None).to_pydict()
+    assert set(zip(found["k"], found["v"], strict=True)) == {(1, 4), (2, 2)}
+
+
+def test_a_run_has_no_other_engine_than_its_session(in_process: InProcessSession, given: Path) -> None:
+    query: Any = xs.from_sql(in_process, HIGHEST, {"IN": str(given)})
+    with pytest.raises(UsageError) as refused:
+        query.run(given / "out", engine="auto")
+    assert refused.value.what == "the engine auto in a session of duckdb"
+    assert refused.value.hint == 'leave it out, or xs.open_session(engine="auto")'
+    query.run(given / "out", engine="duckdb")
+    assert answer(given) == ANSWER
