@@ -236,8 +236,8 @@ class Join(Operator):
         for side, slice_ in enumerate(inputs):
             new, kept = slice_.punctuations, self._logs(side, state)
             new = (*new, *self._on_keys(side, new, state))
-            for p in emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side]):
-                found += sides.of_output(p, side, output, state.inputs)
+            out = emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side])
+            found += sides.of_output(out, side, output, state.inputs)
         if self.kind == "full":
             # These follow from neither side alone: a side's punctuations do not cover nulls in its place.
             found += (*sides.never_keys(output, state.inputs), *sides.null_keys(output, state))

@@ -32,7 +32,7 @@ class InProcessSession:
 
     @property
     def named(self) -> str:
-        """The name by which the engine was asked for."""
+        """The name of the engine, as `open_session` takes it."""
         return AUTO if hasattr(self.engine, "choice") else "duckdb"
 
     def stop(self) -> None:
