@@ -42,8 +42,23 @@ NAME = rf"[^{NO_NAME_LETTER}\-.0-9\xb7\u0300-\u036f\u203f\u2040][^{NO_NAME_LETTE
 
 _LONG = 200  # characters beyond which a text is a list that is unlikely to occur twice, and is not cached
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_TEXT: dict[str, str | int | None] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
-_QUOTED: dict[str, str | int | None] = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
+
+IN_CONTENT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+"""The references that replace characters between tags; `&` is the first."""
+
+IN_ATTRIBUTES = {**IN_CONTENT, '"': "&quot;", "\n": "&#10;", "\t": "&#9;"}
+"""The references that replace characters in values of attributes; `&` is the first."""
+
+_TEXT, _QUOTED = str.maketrans(IN_CONTENT), str.maketrans(IN_ATTRIBUTES)
+
+
+def in_quotes(text: str) -> str:
+    """A text as the value of an attribute.
+
+    >>> in_quotes('urn:"a"&b')
+    '"urn:&quot;a&quot;&amp;b"'
+    """
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim: bool = True) -> Punctuation:
@@ -107,7 +122,7 @@ def write_element(
         leaves.append((path.split("/"), text))
     if lifespan is not None and _FORBIDDEN.search(lifespan):
         raise ValueError(f"{lifespan!r} contains a character that XML does not allow")
-    lives = "" if lifespan is None else f' {prefix}:{LIFESPAN}="{_escaped(lifespan, _QUOTED)}"'
+    lives = "" if lifespan is None else f" {prefix}:{LIFESPAN}={in_quotes(lifespan)}"
     return _element(f"{prefix}:{row_tag}", leaves, lives)
 
 
@@ -116,14 +131,10 @@ def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: 
     below: dict[str, list[tuple[Sequence[str], str]]] = {}
     for path, text in leaves:
         if not path:
-            inner = _escaped(text, _TEXT)
+            inner = text.translate(_TEXT)
         elif path[0].startswith("@"):
-            attributes += f' {path[0][1:]}="{_escaped(text, _QUOTED)}"'
+            attributes += f" {path[0][1:]}={in_quotes(text)}"
         else:
             below.setdefault(path[0], []).append((path[1:], text))
     children = "".join(_element(name, under) for name, under in below.items())
     return f"<{tag}{attributes}>{inner}{children}</{tag}>"
-
-
-def _escaped(text: str, entities: dict[str, str | int | None]) -> str:
-    return text.translate(str.maketrans(entities))

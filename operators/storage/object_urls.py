@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from configparser import ConfigParser
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -255,6 +254,8 @@ def _profile() -> dict[str, str]:
     """Keys and region of a profile in the files of AWS's tools, if the environment has no keys."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         return {}
+    from configparser import ConfigParser
+
     home = Path.home() / ".aws"
     name = os.environ.get("AWS_PROFILE") or "default"
     places = {

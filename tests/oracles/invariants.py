@@ -25,13 +25,15 @@ class Invariants:
     """An operator by its invariants over all that has come: `ts` and `ps` of each input so far.
 
     `cpass` gives all output so far, `cprop` whether an output tuple is among those of which no more will come, `ckeep`
-    the tuples that must be kept. `relation` is the relational operator that the stream operator is faithful to.
+    the tuples that must be kept. `relation` is the relational operator that the stream operator is faithful to. An
+    operator may conclude more from several punctuations together than `cprop` does: `may_close` is whether it may.
     """
 
     cpass: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
     cprop: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool]
     ckeep: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
     relation: Callable[[Sequence[Sequence[Tuple]]], list[Tuple]]
+    may_close: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool] | None = None
 
 
 def remembered(of: Callable[[_Tuples, _Punctuations], _Found]) -> Callable[[_Tuples, _Punctuations], _Found]:

@@ -75,15 +75,31 @@ def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], univ
         return [[t for t in ts[side] if not done(t, side, ps[1 - side])] for side in range(2)]
 
     def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
-        left, right = u[: width + 1], u[width + 1 :]
         held = kept(ts, ps)
-        return any(side[0] == 0 and lets_out(side[1:], ps[i], held[i]) for i, side in enumerate((left, right)))
+        return any(lets_out(t, ps[i], held[i]) for i, t in sides_of(u))
+
+    def may_close(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
+        """Several punctuations may close a key of a padded side together, of which no tuple is held."""
+        held = kept(ts, ps)
+        padded = {"left": (1,), "right": (0,), "full": (0, 1)}.get(kind, ())
+        return any(
+            i in padded
+            and closes_key(key, key(t), ps[i], universe)
+            and not any(_equal(key(k), key(t)) for k in held[i])
+            for i, t in sides_of(u)
+        )
+
+    def sides_of(u: Tuple) -> list[tuple[int, Tuple]]:
+        """The sides of a pair that are no nulls in the place of a partner."""
+        sides = (u[: width + 1], u[width + 1 :])
+        return [(i, side[1:]) for i, side in enumerate(sides) if side[0] == 0]
 
     return Invariants(
         cpass,
         cprop,
         ckeep=lambda ts, ps: [t for held in kept(ts, ps) for t in held],
         relation=lambda ts: oracle.join(kind, partners, *ts),
+        may_close=may_close,
     )
 
 

@@ -6,6 +6,7 @@ It is plain text without frames, so that it can be copied and searched, and read
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -44,8 +45,21 @@ def token_to_operate(given: str | None) -> str | None:
         raise UsageError(what, hint=f"write --operate @FILE, or set {OPERATE}") from None
 
 
+def look_for_garbage() -> None:
+    """Lets Python look for garbage again, which a start has switched off, but never among what the start has made."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 class Command(TyperCommand):
     """A command whose options are shown in groups, and its example below them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Calls the command; `run` itself looks for garbage as its slices begin."""
+        if self.name != "run":
+            look_for_garbage()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments and options, group by group."""

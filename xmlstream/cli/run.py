@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Console
 
 from xmlstream.builder.run_options import plan_to_run
+from xmlstream.cli.command_line import look_for_garbage
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted_signals
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.dataclasses import dataclass, replace
@@ -184,6 +185,7 @@ class _Run:
             launched = launch(spark, root, replace(settings, on_slice=on_slice, on_change=self._print))
             stack.enter_context(noticed(self.console, launched.findings, launched.before))
             self._has_begun = True
+            look_for_garbage()
             if launched.after is not None:
                 self._print(f"going on from the checkpoint {settings.checkpoint}, after {launched.after}")
             return self._wait(launched)

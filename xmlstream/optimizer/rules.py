@@ -1,8 +1,8 @@
 """The rules of the optimizer, in order: each is a function from plan to plan that makes it cheaper with equal results.
 
-No rule loses a punctuation, though `punctuate_excluded` may delay some for others, and `choose_joins` has joins of other
-keys say what they conclude of these from the tuples that they keep. The order matters: for example, removing a distinct
-lets later rules push predicates down and prune columns.
+No rule loses a punctuation, though `punctuate_excluded` may delay some for others, and joins in another order speak of
+other keys when they conclude from the tuples that they keep. The order matters: for example, removing a distinct lets
+later rules push predicates down and prune columns.
 """
 
 from __future__ import annotations

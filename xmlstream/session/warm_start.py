@@ -17,7 +17,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from compileall import compile_dir, compile_file
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -137,6 +136,8 @@ _OPTIONAL = re.compile(r";.*\bextra\b(?!.*\bspark\b)")
 
 def compile_byte_code() -> None:
     """Compiles the modules that have no byte code for this Python; skips those that cannot be written."""
+    from compileall import compile_dir, compile_file
+
     for place in places():
         if place.is_dir():
             compile_dir(place, quiet=2, workers=0)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 from lxml import etree
@@ -30,7 +29,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, leaves
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.punct_ns.xml_form import PUNCT_NS, in_quotes, write_element
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_array
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, SinkKind, SliceSink
 from xmlstream.sink.standard_output import Written
@@ -106,7 +105,7 @@ class Vocabulary(Record):
         ' xmlns:b="urn:b"'
         """
         declared = namespace_prefixes("namespaces", self.namespaces)
-        return "".join(f" xmlns:{p}={quoteattr(uri)}" for p, uri in declared.items() if p not in XML_PREFIXES)
+        return "".join(f" xmlns:{p}={in_quotes(uri)}" for p, uri in declared.items() if p not in XML_PREFIXES)
 
     def nsmap(self) -> dict[str | None, str]:
         """Namespaces in the scope of the root, by prefix; None is the default namespace.
@@ -226,7 +225,7 @@ class DocumentForm:
         self._nested = frozenset(i for i, attribute in enumerate(schema) if is_nested(attribute))
         self._has_tuples, self._has_punctuations = not is_beside, is_beside or given.punctuations == "inline"
         self.suffix = ".xml.punct" if is_beside else ".xml"
-        beside = "".join(f" xmlns{':' * bool(p)}{p or ''}={quoteattr(uri)}" for p, uri in given.nsmap().items())
+        beside = "".join(f" xmlns{':' * bool(p)}{p or ''}={in_quotes(uri)}" for p, uri in given.nsmap().items())
         start = f"{root_tag}{beside}" if is_beside else f"{given.root_tag}{given.declarations()}"
         start += f' xmlns:{PREFIX}="{PUNCT_NS}"' if self._has_punctuations else ""
         self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{start}'.encode()

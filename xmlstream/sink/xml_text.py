@@ -32,12 +32,10 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, schema_within, windows
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.punct_ns.xml_form import XSI_NIL
+from xmlstream.punct_ns.xml_form import IN_ATTRIBUTES, IN_CONTENT, XSI_NIL
 from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc, text_bytes
 from xmlstream.sink.xml_values import (
     ATTRIBUTE_PREFIX,
-    IN_ATTRIBUTES,
-    IN_CONTENT,
     VALUE,
     Escapes,
     element_type,

@@ -7,7 +7,7 @@ columnwise, without a loop over rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from datetime import date
 from typing import TypeAlias
 from xml.parsers import expat
@@ -27,14 +27,8 @@ from xmlstream.sink.arrow_columns import ArrowColumn, pc, text_bytes, text_of
 REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
 """Hint for a string that XML cannot hold."""
 
-Escapes: TypeAlias = Sequence[tuple[str, str]]
+Escapes: TypeAlias = Mapping[str, str]
 """Characters and the references that replace them."""
-
-IN_CONTENT: Escapes = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;"))
-"""Escapes between tags."""
-
-IN_ATTRIBUTES: Escapes = (*IN_CONTENT, ('"', "&quot;"), ("\n", "&#10;"), ("\t", "&#9;"))
-"""Escapes in values of XML attributes."""
 
 _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 
@@ -91,7 +85,7 @@ def _escaped(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> Arr
             f"a string of the result's column {attribute.name} holds a control character, which XML cannot carry",
             hint=REPLACE,
         )
-    for character, reference in escapes:
+    for character, reference in escapes.items():
         if np.any(bytes_ == ord(character)):
             values = pc.replace_substring(values, character, reference)
     return values

@@ -21,7 +21,6 @@ from functools import lru_cache
 from io import BytesIO
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple, cast
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +30,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.store import Store
 from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.xml_form import in_quotes
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.options.text_column import TextColumn
@@ -258,7 +258,7 @@ class _Forms:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options, self._names = options, options.unsplit
-        self.around = f"<texts xmlns:punct={quoteattr(options.punctuation_namespace)}>"
+        self.around = f"<texts xmlns:punct={in_quotes(options.punctuation_namespace)}>"
         uri = re.escape(options.punctuation_namespace.encode())
         self._of_tag = lru_cache(maxsize=256)(self._of_first)
         self._declares_punctuations = re.compile(rb"xmlns:[^\s=]+\s*=\s*(?:\"" + uri + rb"\"|'" + uri + rb"')")

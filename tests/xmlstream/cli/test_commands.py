@@ -106,6 +106,21 @@ def sensors(tmp_path: Path) -> Path:
 # What needs no Spark, and must not load it.
 
 
+@pytest.mark.parametrize("arguments", ["run q.sql --engine duckdb -o -", "explain q.sql --engine duckdb"])
+def test_python_looks_for_garbage_again_once_a_command_has_started(arguments: str, tmp_path: Path) -> None:
+    """A start does not; a process that runs for years must."""
+    table = "CREATE TABLE r (v BIGINT) USING punctuated_xml OPTIONS (path 'r.xml', rowTag 'r');"
+    (tmp_path / "q.sql").write_text(f"{table} SELECT v FROM r")
+    (tmp_path / "r.xml").write_text("<rs><r><v>1</v></r></rs>")
+    program = (
+        "import atexit, gc, sys; from xmlstream.__main__ import main;"
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", program, *arguments.split()]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert found.stderr.endswith("True True\n")
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["run", "--help"], ["generate", "auctions", "--help"], ["check", "-h"]]
 )
