@@ -231,16 +231,16 @@ class Join(Operator):
                 alone.append(self.equi_join.bounded_keys[side].still_waiting(new, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
+        output, sides = self.schema(*state.inputs), self.sides
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
             new, kept = slice_.punctuations, self._logs(side, state)
             new = (*new, *self._on_keys(side, new, state))
-            for p in emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side]):
-                found += self.sides.of_output(p, side, output, state.inputs)
+            out = emittable(f"waiting-{side}", new, kept, state, state.inputs[side], self.equi_join.on[side])
+            found += sides.of_output(out, side, output, state.inputs)
         if self.kind == "full":
             # These follow from neither side alone: a side's punctuations do not cover nulls in its place.
-            found += (*self.sides.never_keys(output, state.inputs), *self.sides.null_keys(output, state))
+            found += (*sides.never_keys(output, state.inputs), *sides.null_keys(output, state))
             if self._is_over(state):
                 ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
                 found = [Punctuation.all(output).lasting(shortest(ends))]

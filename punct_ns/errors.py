@@ -166,6 +166,28 @@ def left_to_spark() -> str:
     )
 
 
+def is_left_to_spark(error: XmlStreamError) -> bool:
+    """Whether an error is a refusal of DuckDB, which is not proven to compute a part of the query."""
+    return left_to_spark() in f"{error.what}; {error.hint}"
+
+
+def unproven(error: XmlStreamError) -> str:
+    """What DuckDB is not proven to compute, of an error that is left to Spark: of a part of a query, or of a value.
+
+    >>> unproven(QueryError(f"[NOT_PROVEN] lower of letters beyond ASCII is not proven: {left_to_spark()}"))
+    'lower of letters beyond ASCII is not proven'
+    """
+    return error.what.removeprefix(_OF_VALUE).removesuffix(f": {left_to_spark()}")
+
+
+def is_of_value(error: XmlStreamError) -> bool:
+    """Whether an error that is left to Spark is one of a value: the expression is proven for others."""
+    return error.what.startswith(_OF_VALUE)
+
+
+_OF_VALUE = "[NOT_PROVEN] "
+
+
 class StateError(XmlStreamError):
     """A checkpoint or an output directory is not in the expected state; the query's operator can fix it."""
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
 
+EACH = 1 << 33
+"""The distance between the numbers that Spark gives to the rows of one partition and the next (`Frame.numbered`)."""
+
 JoinKind = Literal["inner", "left", "left_semi", "left_anti"]
 Side = Literal["left", "right", "both"]
 
@@ -193,6 +196,10 @@ class Engine(Protocol):
     """Computes frames, and expressions of constants."""
 
     @property
+    def name(self) -> str:
+        """What computes the present slice: `spark` or `duckdb`."""
+
+    @property
     def zone(self) -> str:
         """The session's time zone, in which expressions see moments."""
 
@@ -202,6 +209,16 @@ class Engine(Protocol):
 
     def __hash__(self) -> int:
         """Results for an engine are cached."""
+
+    def spill_to(self, directory: Path) -> None:
+        """Sets the directory for what exceeds the memory, where the engine does not choose it by itself."""
+
+    def begin(self, rows: int) -> None:
+        """Begins a slice in this thread; it has so many rows, with those that operators keep.
+
+        Raises:
+            UsageError: What is to compute it cannot be started.
+        """
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows; `columns` are their Spark types, as DDL or as the JSON of a struct."""

@@ -23,6 +23,7 @@ from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.expressions.dialect import literal, quiet
 from xmlstream.operators.frames.expression import BIGINT, Column, Copy, Expression, Literal, Order, Passed, spark_sql
 from xmlstream.operators.frames.frame import (
+    EACH,
     Chosen,
     Distinct,
     Frame,
@@ -82,9 +83,6 @@ _READ = LITERAL | {
 
 _WRITING = threading.Lock()
 
-_EACH = 1 << 33
-"""The distance between the numbers that Spark gives to the rows of one partition and the next."""
-
 
 @dataclass(slots=True)
 class _Work:
@@ -100,6 +98,7 @@ class SparkEngine:
 
     spark: SparkSession
     _work: _Work = field(default_factory=_Work, compare=False, repr=False)
+    name = "spark"
 
     @property
     def zone(self) -> str:
@@ -109,7 +108,13 @@ class SparkEngine:
     @property
     def most_numbers(self) -> int:
         """The distance between the numbers of the first partition and those behind the last."""
-        return int(str(self.spark.conf.get("spark.sql.shuffle.partitions"))) * _EACH
+        return int(str(self.spark.conf.get("spark.sql.shuffle.partitions"))) * EACH
+
+    def spill_to(self, directory: Path) -> None:
+        """See `Engine.spill_to`: Spark has a setting."""
+
+    def begin(self, rows: int) -> None:
+        """See `Engine.begin`."""
 
     def given(self, frame: DataFrame) -> Frame:
         return Frame(self, tuple(frame.columns), Table(frame), [frame])

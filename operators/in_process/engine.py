@@ -71,7 +71,7 @@ class InProcessEngine:
     `work` is the directory for what exceeds the memory; without it, nothing is written.
     """
 
-    most_numbers = 0
+    name, most_numbers = "duckdb", 0
 
     def __init__(self, zone: str = "UTC", memory: str | None = None, threads: int | None = None) -> None:
         """Opens a database in memory.
@@ -102,6 +102,9 @@ class InProcessEngine:
         """Sets the directory for what exceeds the memory."""
         with self._running():
             self._connection.execute(f"SET temp_directory = {_text(str(directory))}")
+
+    def begin(self, rows: int) -> None:
+        """See `Engine.begin`."""
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""

@@ -36,8 +36,14 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
         places: For each attribute of the input, its places in the output: first its own, then those of the attributes
             that equal it whenever it is not null.
     """
+    restricted = p.restricted
+    if len(restricted) == 1 and len(places[restricted[0]]) == 1:
+        (i,), (place,) = restricted, places[restricted[0]]
+        if p.schema[i].domain == output[place].domain and p.patterns[i] != EMPTY:
+            yield Punctuation.at(output, {place: p.patterns[i]}, p.lifespan)
+            return
     options: list[list[tuple[int, Pattern]]] = []
-    for i in p.restricted:
+    for i in restricted:
         old, pattern = p.schema[i].domain, p.patterns[i]
         own, *others = places[i]
         found = [(own, part) for part in recast_patterns(pattern, old, output[own].domain)]

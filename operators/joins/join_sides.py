@@ -14,7 +14,7 @@ another one of the right side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import permutations, product
 from typing import Literal
@@ -84,17 +84,22 @@ class JoinSides:
         padded = {True: self.is_padded(side), False: self.is_padded(1 - side)}
         return Scheme(tuple(replace(t, null=t.null and not padded[t.attribute in own]) for t in scheme.terms))
 
-    def of_output(self, p: Punctuation, side: int, output: Schema, inputs: Sequence[Schema]) -> list[Punctuation]:
+    def of_output(
+        self, ps: Iterable[Punctuation], side: int, output: Schema, inputs: Sequence[Schema]
+    ) -> Iterator[Punctuation]:
         """A side's punctuations over the output; a padded side's do not match the nulls in place of its tuples."""
         own, other = (0, len(inputs[0]))[:: 1 if side == 0 else -1]
-        places = [[own + i] for i in range(len(p.schema))]
+        places = [[own + i] for i in range(len(inputs[side]))]
         if not self.is_padded(side):
             for mine, theirs in self.equi_join.places(side, inputs):
                 places[mine].append(other + theirs)
-            return list(rewritten(p, output, places))
+            for p in ps:
+                yield from rewritten(p, output, places)
+            return
         key = output.index(self.equi_join.on[side][0])
-        present = (_of_its_own(written, key) for written in rewritten(p, output, places))
-        return [each for each in present if each is not None]
+        for p in ps:
+            present = (_of_its_own(written, key) for written in rewritten(p, output, places))
+            yield from (each for each in present if each is not None)
 
     def never_out(self, inputs: Sequence[Schema]) -> list[Punctuation]:
         """Punctuations on tuples that never go out: a null key of a padded side beside a value of that side."""

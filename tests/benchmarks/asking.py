@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lxml import etree
 
@@ -41,7 +41,13 @@ class Run:
 
 
 def run(
-    query: xs.Query, output: Path, row_tag: str = "row", *, as_written: bool = False, monitor: bool | str = False
+    query: xs.Query,
+    output: Path,
+    row_tag: str = "row",
+    *,
+    as_written: bool = False,
+    monitor: bool | str = False,
+    engine: Literal["auto"] | None = None,
 ) -> Run:
     """Runs a query to the end of its input, made cheaper or `as_written`; what is in the output goes first."""
     shutil.rmtree(output, ignore_errors=True)
@@ -53,7 +59,7 @@ def run(
         commits.append(time.perf_counter() - began)
 
     began = time.perf_counter()
-    query.run(output, row_tag=row_tag, on_slice=note, as_written=as_written, monitor=monitor)
+    query.run(output, row_tag=row_tag, on_slice=note, as_written=as_written, monitor=monitor, engine=engine)
     return Run(time.perf_counter() - began, slices, commits)
 
 

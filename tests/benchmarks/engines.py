@@ -46,14 +46,15 @@ def here() -> Iterator[Any]:
 
 def processor_seconds() -> float:
     """The processor time of this process and of all below it."""
-    return sum(_ticks(process) for process in _family(os.getpid())) / _TICKS
+    return sum(_ticks(process) for process in family(os.getpid())) / _TICKS
 
 
-def _family(process: int) -> Iterator[int]:
+def family(process: int) -> Iterator[int]:
+    """The process and all below it."""
     yield process
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         for child in children.read_text(encoding="ascii").split():
-            yield from _family(int(child))
+            yield from family(int(child))
 
 
 def _ticks(process: int) -> int:

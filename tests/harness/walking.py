@@ -113,8 +113,10 @@ class Walk:
 
     def _walked(self, given: Mapping[str, Items]) -> dict[Node, Slice]:
         self._slice += 1
+        came = sum(len(rows) for rows, _ in given.values())
+        engine_of(self.spark).begin(came + sum(state.rows for state in self._states.values()))
         slices = {scan: self._read(scan, *given[self._name(scan)]) for scan in self.scans}
-        self._came += sum(len(rows) for rows, _ in given.values())
+        self._came += came
         for node in self.nodes:
             self._stores[node].begin(self._slice)
             self._states[node].begin(datetime.now(UTC), self._slice)

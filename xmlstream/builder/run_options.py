@@ -14,7 +14,7 @@ from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from xmlstream.dataclasses import fields, replace
 from xmlstream.extensions import extension
@@ -50,6 +50,7 @@ class CommonOptions(TypedDict, total=False):
     monitor: bool | int | str
     allow_unsafe: bool
     strict: bool
+    engine: Literal["auto"] | None
 
 
 class RunOptions(CommonOptions, total=False):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, warn
+from xmlstream.cli.command_line import argument, flag, name_values, option, query_text, say, warn
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = None,
     engine: Annotated[
-        str | None, option("NAME", "Also check the query as spark or duckdb would, which computes it then.", "--engine")
+        str | None,
+        option("NAME", "Also check the query as spark, duckdb or auto would, which computes it then.", "--engine"),
     ] = None,
     format_: Annotated[Format, flag("For people, for programs, as a picture, or as a page.", "--format")] = Format.TEXT,
 ) -> None:
@@ -123,9 +124,14 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 def _require_planned(script: Script, engine: str) -> None:
     """Plans the query with the types that an engine knows, as a run does; QueryError for what the engine refuses."""
     from xmlstream.cli.run import Engines
+    from xmlstream.operators.frames.auto_engine import AutoEngine
+    from xmlstream.session.engines import engine_of
 
     with Engines() as engines:
-        script.plan(engines.session(engine))
+        session = engines.session(engine)
+        script.plan(session)
+        if isinstance(chosen := engine_of(session), AutoEngine):
+            say(f"engine auto: {chosen.choice}")
 
 
 def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:

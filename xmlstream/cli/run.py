@@ -28,14 +28,14 @@ from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.plan.nodes import StreamScan
-from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.errors import QueryError, UsageError, is_left_to_spark
 from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
-from xmlstream.session.engines import Session, installed_engines, open_session
+from xmlstream.session.engines import AUTO, InProcessSession, Session, auto_session, installed_engines, open_session
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, quiet_java, require_spark
 from xmlstream.sink.standard_output import StandardOutput
@@ -209,7 +209,7 @@ class _Run:
 
 def _end(environment: Environment, seconds: float) -> None:
     """Ends Java, if there is one, and discards from now on everything that Spark's threads print about that."""
-    if environment.engine != "spark":
+    if environment.engine != "spark" and not java_process.has_started():
         return
     # Python's stream and the file descriptor below it, which the thread may be about to restore.
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
@@ -241,7 +241,7 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
     """A session for a command, until it ends; Spark's start is shown."""
     if environment.engine != "spark":
         with ExitStack() as stack:
-            session = open_session(environment.master, environment.conf, engine=environment.engine)  # type: ignore[call-overload]
+            session = _without_spark(environment, console)
             stack.callback(session.stop)
             yield session
         return
@@ -259,6 +259,16 @@ def session_in(environment: Environment, console: Console) -> Iterator[Session]:
         # temporary files by itself once this process has ended: no need to wait for that.
         if cores_of(str(spark.conf.get("spark.master"))) is None:
             spark.stop()
+
+
+def _without_spark(environment: Environment, console: Console) -> InProcessSession:
+    """A session in process; Spark, if it comes to be started, ends with this process."""
+    master, conf = environment.master, environment.conf
+    if environment.engine != AUTO:
+        return open_session(master, conf, engine=environment.engine)  # type: ignore[call-overload,no-any-return]
+    return auto_session(
+        master, conf or {}, lambda spark: _started(replace(environment, conf=spark), console), stops=False
+    )
 
 
 class Engines(ExitStack):
@@ -283,8 +293,6 @@ class Engines(ExitStack):
         Raises:
             QueryError: The query is wrong, or the only engine is not able to.
         """
-        from xmlstream.diagnosis.so_far import is_left_to_spark
-
         while True:
             try:
                 return task(self.session(self._names[0]))

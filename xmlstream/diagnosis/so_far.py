@@ -41,7 +41,7 @@ from xmlstream.punct_ns.errors import (
     UsageError,
     XmlStreamError,
     in_units,
-    left_to_spark,
+    is_left_to_spark,
     original_error,
 )
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -415,8 +415,3 @@ def _table(slice_: Slice, node: Node, predicate: Expression | None) -> pa.Table:
     frame = frame if predicate is None else frame.where(predicate)
     columns = [*node.schema.names, *([POSITION] if POSITION in frame.columns else [])]
     return values_alone(frame.select(*columns).to_arrow())
-
-
-def is_left_to_spark(error: XmlStreamError) -> bool:
-    """Whether an error is a refusal of DuckDB, which is not proven to compute a part of the query."""
-    return left_to_spark() in f"{error.what}; {error.hint}"

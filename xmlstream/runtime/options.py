@@ -58,6 +58,13 @@ class Options:
         None, "Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.", "TIME"
     )
 
+    engine: str | None = run_option(
+        None,
+        "What computes: spark, the default where it is installed; duckdb, without Java, what is proven equal; or auto, "
+        "which starts Spark for what is not, and for large slices.",
+        "NAME",
+    )
+
     def of_a_run(self) -> dict[str, Any]:
         """These options by name, without those that a subclass adds."""
         return {each.name: getattr(self, each.name) for each in fields(Options)}
@@ -80,11 +87,6 @@ class CommandOptions(Options):
         None, "Column of the result whose texts are XML elements; written unescaped.", "COLUMN"
     )
     define: list[str] | None = run_option(None, "Value of a variable ${NAME} of the query.", "NAME=VALUE", "-D")
-    engine: str | None = run_option(
-        None,
-        "What computes: spark, the default where it is installed; or duckdb, without Java, what is proven equal.",
-        "NAME",
-    )
     master: str | None = run_option(None, "Spark's master; by default all cores of this machine.", "URL")
     conf: list[str] | None = run_option(None, "The engine's configuration.", "KEY=VALUE")
     verbose: bool = run_option(False, "Print progress every few seconds.", short="-v")

@@ -21,7 +21,7 @@ from xmlstream.runtime.checkpoint.recovery import Recovered, recover
 from xmlstream.runtime.checkpoint.remote_checkpoint import mirror_at
 from xmlstream.runtime.checkpoint.same_query import OtherQuery
 from xmlstream.runtime.launched import Handle, Launched
-from xmlstream.runtime.loop.driving import driver, is_apart, readings, require_reached
+from xmlstream.runtime.loop.driving import WORK, driver, is_apart, readings, require_reached
 from xmlstream.runtime.loop.execution import Execution
 from xmlstream.runtime.loop.feeds import Feeds
 from xmlstream.runtime.loop.query_clocks import Clocks, clocks_of
@@ -31,7 +31,7 @@ from xmlstream.runtime.preflight import require_ready
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Several, Watched, reporting_failure
-from xmlstream.session.engines import engine_of
+from xmlstream.session.engines import engine_of, spark_of
 from xmlstream.session.java_process import MemoryGauge
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.sink import SliceSink
@@ -82,10 +82,11 @@ def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[]
     """
     with reporting_failure(settings.watcher), ExitStack() as opened:
         require_ready(root, settings)
-        engine, mirror = engine_of(session), _mirror(session, settings, opened)
+        engine, mirror = engine_of(session, settings.engine), _mirror(session, settings, opened)
         recovered = _recovered(mirror, root, settings, engine)
         opened.callback(recovered.end)
         checkpoint = recovered.checkpoint
+        engine.spill_to(checkpoint.store.path(WORK))
 
         root = spread(root, checkpoint.store.path(DOCUMENTS), follow=settings.follow)
         checkpoint.note_plan(encoded(root))
@@ -106,7 +107,10 @@ def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[]
         feeds = Feeds.of(root, checkpoint.store, settings)
         readers = readings(root, checkpoint, settings, feeds)
         execution, sinks = built(engine, root, readers, settings, recovered, committed)
-        execution.memory, execution.query = MemoryGauge(session).bytes, settings.name or execution.query
+        execution.memory, execution.query = (
+            MemoryGauge(partial(spark_of, session)).bytes,
+            settings.name or execution.query,
+        )
         launched = Launched(settings, recovered, execution, sinks, tally, watcher)
         if not execution.closed:
             loop = driver(session, readers, execution, checkpoint, settings, feeds)

@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,6 +105,11 @@ def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
     SparkContext._ensure_initialized(gateway=gateway, conf=settings)
 
 
+def has_started() -> bool:
+    """Whether `start_java` has started a Java."""
+    return bool(_started)
+
+
 def end_java(seconds: float) -> None:
     """Ends the Java that `start_java` started, and its workers; kills it if it takes longer than `seconds`."""
     for process in _started:
@@ -162,9 +167,9 @@ class MemoryGauge:
     of the heap, including garbage that was not collected yet.
     """
 
-    def __init__(self, spark: Any) -> None:
-        """Measures a session of Spark; any other has only this process."""
-        self._spark = spark if hasattr(spark, "sparkContext") else None
+    def __init__(self, spark: Callable[[], Any]) -> None:
+        """Measures the session of Spark that `spark` returns; without a Java here there is only this process."""
+        self._spark = spark
         self._looked, self._found = -math.inf, dict[str, int]()
 
     def bytes(self) -> dict[str, int]:
@@ -175,16 +180,14 @@ class MemoryGauge:
         return self._found
 
     def _look(self) -> Iterator[tuple[str, int]]:
-        if self._spark is None:
-            if (resident := _resident(os.getpid())) is not None:
-                yield "driver", resident
-            return
-        java = getattr(getattr(self._spark.sparkContext._gateway, "proc", None), "pid", None)
         if (resident := _resident(os.getpid())) is not None:
             yield "driver", resident
+        if not hasattr(spark := self._spark(), "sparkContext"):
+            return
+        java = getattr(getattr(spark.sparkContext._gateway, "proc", None), "pid", None)
         if java is not None and (resident := _resident(java)) is not None:
             yield "java", resident
-        runtime = self._spark._jvm.java.lang.Runtime.getRuntime()
+        runtime = spark._jvm.java.lang.Runtime.getRuntime()
         yield "java_heap", int(runtime.totalMemory() - runtime.freeMemory())
         if java is not None and _resident(java) is not None:
             yield "workers", sum(_resident(pid) or 0 for pid in _descendants(java))

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+MOST_PARTITIONS = 8
+"""The most partitions of a shuffle, unless the configuration sets their number."""
+
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Options of the driver's Java if Spark runs on this machine only."""
 
@@ -102,6 +105,34 @@ def require_spark() -> None:
         java_process.require_java()
 
 
+def require_settings(spark: SparkSession) -> None:
+    """Raises UsageError if a setting of a session gives queries another meaning."""
+    for setting, accepted in _SETTINGS.items():
+        # An older Spark may not have the setting.
+        if str(spark.conf.get(setting, None) or accepted[0]).lower() not in map(str.lower, accepted):
+            hint = f"set it with spark.conf.set('{setting}', '{accepted[0]}')"
+            raise UsageError(
+                f"{setting} must be {' or '.join(accepted)}: queries are parsed and computed with this setting",
+                hint=hint,
+            )
+
+
+_SETTINGS = {
+    "spark.sql.ansi.enabled": ("true",),
+    "spark.sql.caseSensitive": ("false",),
+    "spark.sql.parser.escapedStringLiterals": ("false",),
+    "spark.sql.timestampType": ("TIMESTAMP_LTZ",),
+    "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
+    "spark.sql.legacy.castComplexTypesToString.enabled": ("false",),
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": ("false",),
+    "spark.sql.legacy.literal.pickMinimumPrecision": ("true",),
+    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", "EXCEPTION"),
+    "spark.sql.execution.arrow.useLargeVarTypes": ("false",),
+    "spark.sql.execution.arrow.compression.codec": ("none", "zstd"),
+}
+"""The values of settings with which a text means what it means in process, and rows come in the form that we read."""
+
+
 def _quiet_accumulators(session: SparkSession) -> None:
     """Hides the tracebacks of PySpark's accumulator server, which nothing here uses.
 
@@ -126,7 +157,7 @@ def _defaults(master: str) -> dict[str, str]:
     warehouse = passing_directory("warehouse")
     found = {"spark.master": master, "spark.sql.warehouse.dir": str(warehouse), **_ALWAYS}
     cores = cores_of(master)
-    found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
+    found["spark.sql.shuffle.partitions"] = str(min(max(cores or MOST_PARTITIONS, 2), MOST_PARTITIONS))
     if cores is not None:
         # Spark's default way to write its log starts about twenty processes in every slice on a local file system.
         found["spark.sql.streaming.checkpointFileManagerClass"] = _FILE_MANAGER

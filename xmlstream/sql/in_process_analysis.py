@@ -17,7 +17,7 @@ from xmlstream.operators.expressions.operations.part import Part, of_column
 from xmlstream.operators.expressions.operations.python_functions import as_written
 from xmlstream.operators.expressions.operations.spark_type import NotProven, name_in_duckdb, read_type
 from xmlstream.operators.expressions.output_columns import coalesced_domain
-from xmlstream.operators.expressions.readings import HINT, misread, misreading
+from xmlstream.operators.expressions.readings import in_brackets, misread, misreading
 from xmlstream.operators.expressions.type_rules import never_null
 from xmlstream.operators.in_process.expressions import Columns, generator, translated
 from xmlstream.operators.in_process.names import default_name
@@ -101,7 +101,7 @@ class ProvenAnalyst(WholeAnalyst):
             QueryError: A part of the text would be read otherwise by Spark.
         """
         if (found := misread(statement.tree)) is not None:
-            raise statement.text.error(misreading(found), found, HINT)
+            raise statement.text.error(misreading(found), found, in_brackets())
 
     def _translated(self, schema: Schema, text: str) -> Part:
         columns = columns_of(schema)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.frames.auto_engine import AutoEngine
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
@@ -352,6 +353,10 @@ def plan_over(session: Session, text: QueryText, inputs: Mapping[str, Node]) -> 
 def analyst_of(session: Session) -> WholeAnalyst:
     """The analyst that knows the types of expressions in a session."""
     if is_in_process(session):
+        if isinstance(session.engine, AutoEngine):
+            from xmlstream.sql.auto_analysis import AutoAnalyst
+
+            return AutoAnalyst(session.engine)
         from xmlstream.sql.in_process_analysis import ProvenAnalyst
 
         return ProvenAnalyst(session.engine.zone)

@@ -48,7 +48,8 @@ class Costs:
             sync(descriptor)
 
         monkeypatch.setattr(os, "fsync", synced)
-        monkeypatch.setattr(session.engine, "_connection", Counted(session.engine._connection, self._counts))
+        engine: Any = session.engine
+        monkeypatch.setattr(engine, "_connection", Counted(engine._connection, self._counts))
 
     def note(self, slice_: dict[str, Any]) -> None:
         """Called after each slice."""

@@ -166,7 +166,8 @@
       return pair;
     }));
     const came = last.time ? goesOn() ? `, ${span(ago(last.time))} ago` : `, at ${day(last.time)}${clock(last.time)}` : "";
-    at("pulse").textContent = `slice ${last.slice} took ${span(last.seconds)}${came}`;
+    const where = { duckdb: " in process", spark: " on Spark" }[last.engine] ?? "";
+    at("pulse").textContent = `slice ${last.slice} took ${span(last.seconds)}${where}${came}`;
   }
 
   function isGrowing(name) {

@@ -34,7 +34,7 @@ class OperatorReport(Record):
 class SliceReport(Record):
     """The counts of one slice, as in the table of metrics in `xmlstream/runtime/README.md`."""
 
-    sparse = ("requests",)
+    sparse = ("requests", "engine")
 
     slice: int
     seconds: float
@@ -47,6 +47,7 @@ class SliceReport(Record):
     findings: tuple[Mapping[str, str], ...] = ()
     memory: Mapping[str, int] = field(default_factory=dict)
     requests: Mapping[str, int] = field(default_factory=dict)
+    engine: str = ""
 
 
 BEFORE = SliceReport(-1, 0.0, 0, 0)

@@ -85,7 +85,6 @@ def driver(
     """
     stager: Stager
     if is_in_process(session):
-        session.engine.spill_to(checkpoint.store.path(WORK))
         stager, largest = LocalStager(readers), LARGEST_SLICE
     else:
         # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.

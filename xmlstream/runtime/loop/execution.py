@@ -244,6 +244,8 @@ class Execution:
         return record
 
     def _begin(self, slice_: _Begun) -> None:
+        kept = sum(state.rows for state in self._states.values())
+        self._engine.begin(kept + sum(each.tuples for each in slice_.ranges))
         self._states.begin(slice_.number, slice_.time, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, slice_.end)
@@ -307,6 +309,7 @@ class Execution:
             findings=tuple(finding.json() for finding in findings),
             memory=self.memory(),
             requests=self._requests(),
+            engine=self._engine.name,
         )
 
     def _record(self, slice_: _Begun, drafts: Sequence[Draft | None], report: SliceReport, noticed: Noticed) -> Commit:

@@ -24,12 +24,13 @@ from xmlstream.operators.expressions.type_rules import never_null
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.operators.frames.spark_functions import give_function, with_functions
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Attribute, Schema, structured
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.type_names import sql_type
 from xmlstream.session.spark_errors import first_cause
+from xmlstream.session.spark_session import require_settings
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import REGISTERED
 from xmlstream.sql.spark.parsing import (
@@ -245,34 +246,11 @@ class NamesOnly:
         return one
 
 
-_SETTINGS = {
-    "spark.sql.ansi.enabled": ("true",),
-    "spark.sql.caseSensitive": ("false",),
-    "spark.sql.parser.escapedStringLiterals": ("false",),
-    "spark.sql.timestampType": ("TIMESTAMP_LTZ",),
-    "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
-    "spark.sql.legacy.castComplexTypesToString.enabled": ("false",),
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": ("false",),
-    "spark.sql.legacy.literal.pickMinimumPrecision": ("true",),
-    "spark.sql.legacy.timeParserPolicy": ("CORRECTED", "EXCEPTION"),
-    "spark.sql.execution.arrow.useLargeVarTypes": ("false",),
-    "spark.sql.execution.arrow.compression.codec": ("none", "zstd"),
-}
-"""The values of settings with which a text means what it means in process, and rows come in the form that we read."""
-
-
 class SparkAnalyst(WholeAnalyst):
     """Analyst that uses Spark's analyser, once per expression over a schema."""
 
     def __init__(self, spark: SparkSession) -> None:
-        for setting, accepted in _SETTINGS.items():
-            # An older Spark may not have the setting.
-            if str(spark.conf.get(setting, None) or accepted[0]).lower() not in map(str.lower, accepted):
-                hint = f"set it with spark.conf.set('{setting}', '{accepted[0]}')"
-                raise UsageError(
-                    f"{setting} must be {' or '.join(accepted)}: queries are parsed and computed with this setting",
-                    hint=hint,
-                )
+        require_settings(spark)
         self._catalogue, self._version = Catalogue(spark), version_of(spark)
         self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
         self._conditions: set[tuple[Schema, str]] = set()
