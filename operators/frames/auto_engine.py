@@ -117,7 +117,8 @@ class AutoEngine:
                 self._started(f"a slice has {counted(rows, 'row')}, with those that are kept")
                 self._slice.by_spark = True
             except UsageError as error:
-                _LOG.warning("%s; it is computed in process, as are all that follow", error.what)
+                cause = f" ({error.where})" if error.where else ""
+                _LOG.warning("%s%s; it is computed in process, as are all that follow", error.what, cause)
                 self._most_rows = inf
 
     def stay_with_spark(self, why: str) -> SparkEngine:
