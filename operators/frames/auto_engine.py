@@ -18,11 +18,12 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from xmlstream.operators.frames.frame import EACH, Chosen, Frame, Join, Observed, Table, Union
 from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark, is_of_value, unproven
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from xmlstream.operators.frames.frame import Engine, Operation, ZoneRules
@@ -38,7 +39,7 @@ _LOG = logging.getLogger("xmlstream.engines")
 MOST_ROWS = 10_000_000
 """The most rows of a slice, with those that operators keep, that this process computes.
 
-On one machine Spark takes longer at every size that was measured (`tests/benchmarks/engines.py`): the bound is what
+On one machine Spark takes longer at every size that was measured (`tests/benchmarks/chosen.py`): the bound is what
 this process should hold.
 """
 
@@ -177,7 +178,11 @@ class AutoEngine:
         return self._leaf(lambda engine: engine.parquet(columns, *paths, few=few))
 
     def given(self, frame: Any) -> Frame:
-        """A table of Arrow as a frame."""
+        """A table of Arrow as a frame; or a DataFrame, by Spark, which computes the rest of the slice, too."""
+        if not isinstance(frame, pa.Table):
+            spark = self._started("a static table is a DataFrame")
+            self._slice.by_spark = True
+            return self._leaf(lambda engine: spark.given(frame))
         read = self._here.given(frame)
         return self._leaf(lambda engine: read if engine is self._here else engine.rows(frame, read.struct()))
 

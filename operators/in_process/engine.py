@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from inspect import Parameter, Signature
 from itertools import count
@@ -94,17 +95,23 @@ class InProcessEngine:
         self._numbers = count()
         self._gone: list[str] = []
         self._is_closed = False
+        self._work: Path | None = None
+        self._remade: list[Path] = []
         self._functions = 0
         self._failures: list[QueryError] = []
         self._relations = Relations(zone, self._columns, self._source)
 
     def spill_to(self, directory: Path) -> None:
-        """Sets the directory for what exceeds the memory."""
-        with self._running():
+        """Sets the directory for what exceeds the memory; one that was used stays, also for later queries."""
+        with self._running(), suppress(duckdb.NotImplementedException):
             self._connection.execute(f"SET temp_directory = {_text(str(directory))}")
+            self._work = directory
 
     def begin(self, rows: int) -> None:
-        """See `Engine.begin`."""
+        """See `Engine.begin`; the directory of a query that has ended may be gone with its checkpoint."""
+        if self._work is not None and not self._work.parent.is_dir():
+            self._work.mkdir(parents=True)
+            self._remade.append(self._work)
 
     def rows(self, table: pa.Table, columns: str) -> Frame:
         """A frame of Arrow's rows."""
@@ -236,6 +243,10 @@ class InProcessEngine:
         with self._lock:
             self._is_closed = True
             self._connection.close()
+            for work in self._remade:
+                shutil.rmtree(work, ignore_errors=True)
+                with suppress(OSError):  # another query may have its checkpoint there by now
+                    work.parent.rmdir()
 
     def _leaf(self, columns: Named, make: Callable[[], _Made], read: Compute | None = None) -> Frame:
         leaf = _Leaf(fields(columns), make, read, columns=columns)

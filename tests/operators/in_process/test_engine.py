@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from xmlstream.operators.frames.expression import Column
+from xmlstream.operators.frames.expression import Column, Order
 from xmlstream.operators.frames.frame import Engine, Frame
 from xmlstream.operators.frames.spark_engine import SparkEngine
 from xmlstream.operators.in_process.engine import InProcessEngine
@@ -132,3 +133,20 @@ def test_what_was_read_of_files_is_not_kept(engine: InProcessEngine, tmp_path: P
 def test_no_rows_are_written_as_no_reports(engine: InProcessEngine) -> None:
     written = engine.write_parts(engine.empty("x INT"), lambda batches: batches, "name STRING, rows BIGINT")
     assert (written.num_rows, written.column_names) == (0, ["name", "rows"])
+
+
+def test_a_later_query_of_a_session_has_a_place_for_what_exceeds_the_memory(tmp_path: Path) -> None:
+    """DuckDB keeps the directory that it has used, which is gone with the checkpoint of the query before."""
+    engine = InProcessEngine(memory="32MB", threads=1)
+    table = pa.table({"a": range(500_000), "b": [f"text {number}" * 2 for number in range(500_000)]})
+    for number in range(2):
+        checkpoint = tmp_path / str(number)
+        checkpoint.mkdir()
+        engine.spill_to(checkpoint / "work")
+        engine.begin(1)
+        groups = engine.rows(table, "a BIGINT, b STRING").group_by(["b"], {"n": "count(1)", "m": "max(a)"})
+        assert groups.limit(3, Order("n")).count() == 3
+        assert (tmp_path / "0" / "work").is_dir()  # it was needed
+        shutil.rmtree(checkpoint)
+    engine.close()
+    assert list(tmp_path.iterdir()) == []

@@ -223,6 +223,17 @@ def test_a_stream_of_sparks_is_a_source_of_slices_in_process(spark: SparkSession
     assert set(zip(found["k"], found["v"], strict=True)) == {(1, 4), (2, 2)}
 
 
+@pytest.mark.spark
+def test_a_static_dataframe_takes_the_slice_that_reads_it_to_spark(spark: SparkSession, given: Path) -> None:
+    names = xs.from_dataframe(spark.createDataFrame([(1, "one"), (3, "three")], "k INT, name STRING"), "names")
+    read = xs.read(spark, given / "in", "a INT, s STRING, v DOUBLE", rowTag="t", schemes="a", maxFilesPerSlice="1")
+    reports: list[Any] = []
+    joined = read.join(names, "a = k").select("s", "name")
+    found = joined.to_arrow(on_slice=reports.append, engine="auto").to_pydict()
+    assert sorted(zip(*found.values(), strict=True)) == [("D", "three"), ("E", "three"), ("X", "one"), ("Z", "one")]
+    assert [each["engine"] for each in reports][:3] == ["spark", "duckdb", "duckdb"]
+
+
 def test_a_run_has_no_other_engine_than_its_session(in_process: InProcessSession, given: Path) -> None:
     query: Any = xs.from_sql(in_process, HIGHEST, {"IN": str(given)})
     with pytest.raises(UsageError) as refused:

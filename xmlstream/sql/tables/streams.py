@@ -135,9 +135,12 @@ def found(node: Node, session: Session) -> Node:
     below = tuple(found(each, session) for each in node.inputs)
     if isinstance(node.operator, StreamScan) and node.operator.frame is None:
         if is_in_process(session):
+            there = (
+                left_to_spark() if session.named == "duckdb" else "run(engine='auto') is there, too, xs.open_session()"
+            )
             raise UsageError(
                 "a stream of Spark's needs a session of Spark's",
-                hint=f"{left_to_spark()}; or have the stream write files, and read them USING punctuated_xml",
+                hint=f"{there}; or have the stream write files, and read them USING punctuated_xml",
             )
         frame = frame_of(session, node.operator.view or "")
         _require_driven_here(frame, node.operator.name)
