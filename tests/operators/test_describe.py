@@ -161,8 +161,9 @@ def test_what_is_described_is_what_those_in_question_cover_together(data: st.Dat
     restart = data.draw(st.integers(0, 3))
     at, allowed = space.schema.index(described), {space.schema.index(name) for name in (described, watched)}
     in_question: list[Punctuation] = []
-    told = PunctuationSet(space.schema)
-    for number, said in enumerate(slices):
+    source, told = PunctuationSet(space.schema), PunctuationSet(space.schema)
+    for number, drawn in enumerate(slices):
+        said = source.add_all(drawn)  # a source passes on what it has not said before
         in_question += [p for p in said if allowed.issuperset(p.restricted)]
         for p in describe.slice(said):
             assert told.add(p), "said before"

@@ -92,8 +92,10 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command; a file in its place is a query that was meant to run."""
-        if args and args[0].endswith(".sql") and self.get_command(ctx, args[0]) is None:
-            raise UsageError(f"there is no command {args[0]}", hint=f"xmlstream run {args[0]}")
+        if args and self.get_command(ctx, args[0]) is None:
+            known = f"xmlstream run {args[0]}" if args[0].endswith(".sql") else elsewhere().get(args[0].lower())
+            if known:
+                raise UsageError(f"there is no command {args[0]}", hint=known)
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -102,6 +104,30 @@ class Commands(TyperGroup):
             typer.echo(ctx.get_help())
             ctx.exit()
         return super().parse_args(ctx, args)
+
+
+_ELSEWHERE = {
+    "describe inspect list ls ps state stats status": "xmlstream checkpoint STATE shows what is in a checkpoint, and "
+    "xmlstream monitor --checkpoint STATE serves its page",
+    "continue deploy exec execute follow query restart resume sql start stream submit": "xmlstream run QUERY.sql "
+    "--follow --checkpoint STATE -o OUT begins a query, and goes on with one that has stopped",
+    "cancel end kill pause stop": "Ctrl-C, or kill PID, ends a run after its slice; the same command goes on with it",
+    "analyse analyze dry-run lint plan test validate verify": "xmlstream explain QUERY.sql --follow judges a query, "
+    "xmlstream check QUERY.sql its streams",
+    "head output print read show tail": "xmlstream cat OUT prints what a query has written",
+    "dashboard serve ui watch web": "xmlstream monitor --checkpoint STATE serves the page of a run",
+    "create declare init new schema": "xmlstream infer FILE prints a CREATE TABLE for documents",
+    "version": "xmlstream --version",
+    "docs help man": "xmlstream --help lists the commands, xmlstream manual has the pages",
+    "close punctuate": "xmlstream say STATE SOURCE '<…>' closes values of a source, "
+    "xmlstream leave-out STATE SOURCE all of it",
+}
+"""Names of commands that other programs have, and what does that here."""
+
+
+def elsewhere() -> dict[str, str]:
+    """What to write in the place of a command that other programs have."""
+    return {name: hint for names, hint in _ELSEWHERE.items() for name in names.split()}
 
 
 def _write_options(command: Any, ctx: Any, formatter: Any) -> None:

@@ -232,7 +232,10 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
         yield "no document", "no batch has come yet" if of_sparks else f"there is no document at {options.where} yet"
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
-        hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"
+        hint = (
+            "documents that grow side by side have a directory each, and the option documents 'directories'; "
+            "unfinished 'skip' goes on without its rest, which is lost if it comes, and 'fail' stops the query"
+        )
         yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"
     if waiting.passed:
         yield "passed over", f"passed over, since unfinished: {_list(waiting.passed)}"

@@ -240,7 +240,8 @@ class Planner:
             raise InputError(
                 f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="fix it, or skip it with the option unfinished 'skip'; unfinishedAge sets how long to wait",
+                hint="write its end tag; or unfinished 'skip' goes on without its rest, which is lost if it comes; "
+                "unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
+from xmlstream.cli.command_line import elsewhere
 from xmlstream.cli.commands import IN_ORDER_OF_USE, app, main
 
 Say = Callable[..., tuple[int, str, str]]
@@ -31,6 +33,16 @@ def say(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> S
         return int(str(raised.value.code)), *capfd.readouterr()
 
     return run
+
+
+@pytest.mark.parametrize(("name", "hint"), elsewhere().items())
+def test_a_command_of_other_programs_leads_to_what_does_that_here(say: Say, name: str, hint: str) -> None:
+    code, _, err = say(name, "q.sql")
+    assert (code, err) == (2, f"there is no command {name}\n  Hint: {hint}\n")
+    for command, options in re.findall(r"xmlstream ([a-z-]+)((?: -[^ ]+| [A-Z][^ ,;]*| '[^']*')*)", hint):
+        if not command.startswith("-"):
+            code, out, _ = say(command, "--help")
+            assert (code, [o for o in re.findall(r" (--?[a-z]+)", options) if not re.search(rf"{o}\b", out)]) == (0, [])
 
 
 def commands() -> dict[str, str]:

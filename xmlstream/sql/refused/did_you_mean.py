@@ -75,7 +75,7 @@ _ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
     **dict.fromkeys(
         (("WINDOW", kind) for kind in ("TUMBLING", "HOPPING", "SESSION")), ("WINDOW is not supported", WINDOW_HINT)
     ),
-    ("/", "/"): ("// is not supported", "write v DIV 2"),
+    ("/", "/"): ("// is not supported", "write v DIV 2; a comment begins with --"),
     ("&", "&"): ("&& is not supported", "write AND"),
     ("[",): ("[ is not expected here", "write a name in back quotes, as in `station`, or without any"),
     ("#",): ("# is not expected here", "a comment begins with --"),
