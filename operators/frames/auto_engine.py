@@ -122,7 +122,7 @@ class AutoEngine:
                 self._most_rows = inf
 
     def planned_by_spark(self, refused: str) -> SparkEngine:
-        """Spark, for a query of which this part was refused; its slices will meet it, and be computed by Spark.
+        """Spark, for a query with this refused part; its slices will meet it, and be computed by Spark.
 
         Raises:
             UsageError: Spark cannot be started.
