@@ -13,10 +13,10 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -256,6 +256,17 @@ def offset(tree: exp.Expr) -> int | None:
     """The offset of a tree in its text, from its leaves; None if they have none."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts, default=None)
+
+
+Found: TypeAlias = dict[int, tuple[exp.Expr, bool]]
+"""What `any_in` has found, by the identity of trees, which live as long as it."""
+
+
+def any_in(tree: exp.Expr, test: Callable[[exp.Expr], bool], found: Found) -> bool:
+    """Whether a node of a tree passes the test; asked of each part of a tree, it takes no longer than of the whole."""
+    if id(tree) not in found:
+        found[id(tree)] = tree, test(tree) or any(any_in(each, test, found) for each in tree.iter_expressions())
+    return found[id(tree)][1]
 
 
 def call_name(node: exp.Expr | None) -> str:

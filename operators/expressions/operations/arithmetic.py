@@ -8,7 +8,7 @@ from math import prod
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.dialect import Found, any_in, call_name
 from xmlstream.operators.expressions.operations.casts import (
     BITS,
     WIDEST,
@@ -259,7 +259,7 @@ class Order:
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[exp.Expr, _Operands]] = {}
-        self._constant: dict[int, tuple[exp.Expr, bool]] = {}
+        self._has_attribute: Found = {}
 
     def require(self, tree: exp.Binary, type_: SqlType) -> None:
         """Refuses a tree of that type.
@@ -288,22 +288,18 @@ class Order:
         return self._of[id(tree)][1]
 
     def _operand(self, tree: exp.Expr) -> _Operands:
-        is_constant = self._is_constant(tree)
+        is_constant = not any_in(tree, _is_attribute, self._has_attribute)
         is_plain = isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit()
         whole = int(tree.this) if is_plain else None if is_constant else 0
         return _Operands(1, int(is_constant), whole, call_name(tree).startswith("try_"))
 
-    def _is_constant(self, tree: exp.Expr) -> bool:
-        """Whether it has no attribute, but what stands for literals."""
-        if isinstance(tree, exp.Column):
-            return tree.name.startswith(_VALUES)
-        if id(tree) not in self._constant:
-            self._constant[id(tree)] = tree, all(map(self._is_constant, tree.iter_expressions()))
-        return self._constant[id(tree)][1]
-
 
 _VALUES = own("value")
 """How the names begin that stand for literals."""
+
+
+def _is_attribute(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and not tree.name.startswith(_VALUES)
 
 
 def _together(one: _Operands, other: _Operands, *, is_sum: bool) -> int:

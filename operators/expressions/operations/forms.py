@@ -15,7 +15,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, render, type_text
+from xmlstream.operators.expressions.dialect import Found, any_in, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -110,7 +110,8 @@ class Translator:
 
     def __init__(self, columns: Mapping[str, Part], zone: str) -> None:
         self._columns, self._zone = columns, zone
-        self._operands, self._given, self._order = count(), dict[str, Part](), Order()
+        self._operands, self._given = count(), dict[str, Part]()
+        self._order, self._calls = Order(), Found()
 
     def whole(self, tree: exp.Expr) -> Part:
         """The part of a tree, with its text."""
@@ -186,7 +187,7 @@ class Translator:
             of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
-        may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
+        may_leave = abs(days) > _FAR or any_in(given, lambda node: isinstance(node, exp.Anonymous), self._calls)
         return of.computed(moved, seems=seems, raises=may_leave, refuses=True)
 
     def compared(self, tree: exp.Expr) -> Part:
