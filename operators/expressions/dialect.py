@@ -346,14 +346,20 @@ def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
     "size(`a`) + size(arrays_zip(named_struct('x', `a`).`x`, `y`))"
     """
 
+    return with_terms(tree.copy(), lambda name: expression(terms[name]))
+
+
+def with_terms(tree: exp.Expr, terms: Callable[[str], exp.Expr]) -> exp.Expr:
+    """An expression, its attributes replaced by the trees of terms, by names in lower case; the tree is changed."""
+
     def replaced(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        term = expression(terms[node.name.lower()])
+        term = terms(node.name.lower())
         if call_name(node.parent) == "arrays_zip" and not (isinstance(term, exp.Column) and term.name == node.name):
             # Its result has the names of its arguments, and is to keep them.
             called = exp.Anonymous(this="named_struct", expressions=[exp.Literal.string(node.name), term])
             return exp.Dot(this=called, expression=exp.to_identifier(node.name, quoted=True))
         return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
 
-    return tree.copy().transform(replaced, copy=False)
+    return tree.transform(replaced, copy=False)
