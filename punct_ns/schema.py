@@ -64,6 +64,10 @@ class Schema:
             if places.setdefault(name.lower(), place) != place:
                 raise UsageError(f"two attributes are named {name}", hint="rename one; case does not count")
 
+    def __hash__(self) -> int:
+        # Of the names alone: it is asked for each expression over the schema.
+        return hash(self.names)
+
     @staticmethod
     def of(**domains: Domain | str) -> Schema:
         """Returns the schema of these attributes, given as domains or type names.

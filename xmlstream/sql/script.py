@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.auto_engine import AutoEngine
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
@@ -73,6 +74,7 @@ class Script:
     warnings: tuple[str, ...] = ()
     declarations: tuple[Declaration, ...] = ()
 
+    @at_any_depth
     def plan(self, spark: Session, *, reads: bool = True) -> Node:
         """The plan of all queries, as written, before optimization; without `reads` the streams of Spark's stay closed.
 
@@ -92,6 +94,7 @@ class Script:
                 analyst.require_table(node)
         return self._plan(lambda query, tables: planned(query, tables, analyst), tables)
 
+    @at_any_depth
     def sketch(self) -> Node:
         """The plan without types, after all checks that need no Spark.
 
@@ -145,6 +148,7 @@ class Script:
         return together(roots, [answer.sink.name if answer.sink else "result" for answer in self.answers])
 
 
+@at_any_depth
 def read(
     text: str,
     variables: Mapping[str, str] | None = None,
