@@ -44,10 +44,10 @@ this process should hold.
 """
 
 
-class _Slice(threading.local):
-    """The slice that a thread computes: whether Spark computes it."""
+class _Work(threading.local):
+    """What a thread computes, that of a query its slices: whether Spark computes the present one, or all of them."""
 
-    by_spark = False
+    by_spark = stays = False
 
 
 class AutoEngine:
@@ -76,8 +76,8 @@ class AutoEngine:
         self.most_numbers = partitions * EACH
         self._here, self._start = here, start
         self._most_rows: float = most_rows
-        self._starting, self._slice = threading.Lock(), _Slice()
-        self._why: str | None = None
+        self._starting, self._work = threading.Lock(), _Work()
+        self._refused: str | None = None
         self._described = "", ""
 
     def close(self) -> None:
@@ -100,9 +100,9 @@ class AutoEngine:
 
     @property
     def choice(self) -> str:
-        """What computes a query, in words."""
-        if self._why is not None:
-            return f"Spark computes all of it: {self._why}"
+        """What computes a query, in words, for a session that has planned no other."""
+        if self._refused is not None:
+            return f"Spark computes all of it: {self._refused}"
         most = counted(int(self._most_rows), "row")
         return (
             f"this process computes it; Spark a slice of more than {most} with those that are kept, and one with a "
@@ -111,23 +111,29 @@ class AutoEngine:
 
     def begin(self, rows: int) -> None:
         """See `Engine.begin`; without a Spark, this process computes large slices, too, and says so once."""
-        self._slice.by_spark = False
-        if rows > self._most_rows and self._why is None:
+        self._work.by_spark = False
+        if rows > self._most_rows and not self._work.stays:
             try:
                 self._started(f"a slice has {counted(rows, 'row')}, with those that are kept")
-                self._slice.by_spark = True
+                self._work.by_spark = True
             except UsageError as error:
-                _LOG.warning("%s; it is computed in process, as are all that follow", error.what)
+                cause = f" ({error.where})" if error.where else ""
+                _LOG.warning("%s%s; it is computed in process, as are all that follow", error.what, cause)
                 self._most_rows = inf
 
-    def stay_with_spark(self, why: str) -> SparkEngine:
-        """Has Spark compute everything from now on; `why` is what needs it.
+    def planned_by_spark(self, refused: str) -> SparkEngine:
+        """Spark, for a query of which this part was refused; its slices will meet it, and be computed by Spark.
 
         Raises:
             UsageError: Spark cannot be started.
         """
+        self._refused = refused
+        return self._started(refused)
+
+    def _staying(self, why: str) -> SparkEngine:
+        """Spark, which computes all that this thread will compute."""
         spark = self._started(why)
-        self._why = self._why or why
+        self._work.stays = True
         return spark
 
     def _started(self, why: str) -> SparkEngine:
@@ -146,7 +152,7 @@ class AutoEngine:
     @property
     def _computing(self) -> Engine:
         """What computes now."""
-        return self.spark if self.spark is not None and (self._why is not None or self._slice.by_spark) else self._here
+        return self.spark if self.spark is not None and (self._work.stays or self._work.by_spark) else self._here
 
     def _computed(
         self, task: Callable[[Engine], Computed], before_spark: Callable[[], None] = lambda: None
@@ -159,9 +165,9 @@ class AutoEngine:
             if engine is self.spark or not is_left_to_spark(error):
                 raise
             # A part that is not proven is met in each slice, a value perhaps in this one alone.
-            start = self._started if is_of_value(error) else self.stay_with_spark
+            start = self._started if is_of_value(error) else self._staying
             spark = start(unproven(error))
-            self._slice.by_spark = True
+            self._work.by_spark = True
         before_spark()
         return task(spark)
 
@@ -181,7 +187,7 @@ class AutoEngine:
         """A table of Arrow as a frame; or a DataFrame, by Spark, which computes the rest of the slice, too."""
         if not isinstance(frame, pa.Table):
             spark = self._started("a static table is a DataFrame")
-            self._slice.by_spark = True
+            self._work.by_spark = True
             return self._leaf(lambda engine: spark.given(frame))
         read = self._here.given(frame)
         return self._leaf(lambda engine: read if engine is self._here else engine.rows(frame, read.struct()))
@@ -193,7 +199,7 @@ class AutoEngine:
 
     def require_files(self, path: str) -> None:
         """See `Engine.require_files`: Spark reads them."""
-        self.stay_with_spark(f"a static table is at {path}").require_files(path)
+        self._staying(f"a static table is at {path}").require_files(path)
 
     def files(self, format: str, columns: str, options: Mapping[str, str], path: str) -> Frame:
         """The rows of a static table."""

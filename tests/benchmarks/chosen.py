@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,10 +26,11 @@ import pytest
 
 import xmlstream as xs
 from tests.benchmarks import asking
-from tests.benchmarks.engines import family, processor_seconds
+from tests.benchmarks.engines import SLICES, a_slice, family, processor_seconds
 from tests.benchmarks.measuring import Measure, few_rounds, scaled, take_turns
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.sources.generators import sensors
+from xmlstream.sources.generators import auction_documents, sensors
+from xmlstream.sources.generators.auction_house import House
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +141,27 @@ def test_where_spark_pays(spark: SparkSession, bench: list[Measure], scratch: Pa
             name = words.format(tuples)
             bench.append(Measure(name, unit, "less", seen["here"][what], "Spark", seen["spark"][what]))
     here.stop()
+
+
+def test_small_slices_cost_what_they_cost_in_process(bench: list[Measure], scratch: Path) -> None:
+    both: dict[str, Any] = {"auto": xs.open_session(engine="auto"), "in process": xs.open_session(engine="duckdb")}
+    few, many, auctions = (scratch / name for name in ("100", "10000", "few-auctions"))
+    for directory, tuples in ((few, 100), (many, 10_000)):
+        sensors.write_sensors(directory, 2, SLICES, 1, tuples // 2, seed=1)
+    auction_documents.write_auctions(auctions, 2_000 * SLICES, House(seed=2, bid_streams=2))
+    limits = tuple(f"{(auctions / name).stat().st_size // SLICES}b" for name in ("auction.xml", "bid1.xml"))
+    queries: dict[str, Callable[[Any], xs.Query]] = {
+        "warehouse, 100 tuples": lambda session: asking.warehouse(session, few, "8k"),
+        "warehouse, 10,000 tuples": lambda session: asking.warehouse(session, many, "850k"),
+        "closing price, 2,000 events": lambda session: asking.closing_price(session, auctions, limits),
+    }
+    for what, query in queries.items():
+        turns = {name: partial(a_slice, query(each), scratch / f"small-{name}") for name, each in both.items()}
+        took = take_turns(turns, few_rounds(5))
+        name = f"a slice by `--engine auto`: {what}"
+        bench.append(Measure(name, "s", "less", took["auto"], "in process", took["in process"], ratio_target=1.1))
+    for session in both.values():
+        session.stop()
 
 
 def demo(engine: str, query: Path, directory: Path, output: Path, *more: str) -> float:

@@ -53,5 +53,5 @@ class AutoAnalyst(WholeAnalyst):
             except QueryError as error:
                 if not is_left_to_spark(error):
                     raise
-                self._of_spark = SparkAnalyst(self._engine.stay_with_spark(unproven(error)).spark)
+                self._of_spark = SparkAnalyst(self._engine.planned_by_spark(unproven(error)).spark)
         return ask(self._of_spark)

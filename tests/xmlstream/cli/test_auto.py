@@ -190,6 +190,9 @@ def test_a_query_with_a_part_that_is_not_proven_is_sparks_from_the_start(
     xs.from_sql(session, DEVIATION, {"IN": str(given)}).run(given / "out", on_slice=reports.append)
     assert caplog.messages == ["starting Spark: the function stddev is not proven to be equal in DuckDB"]
     assert {each["engine"] for each in reports} == {"spark"}
+    reports.clear()
+    xs.from_sql(session, HIGHEST, {"IN": str(given)}).run(given / "out", overwrite=True, on_slice=reports.append)
+    assert {each["engine"] for each in reports} == {"duckdb"}  # another query of the session
     session.stop()
 
 

@@ -111,6 +111,13 @@ def test_what_is_not_exact_and_the_memory_of_processes_are_told_with_units(brows
         wait_for(page, "#charts h3", "Memory")
 
 
+def test_what_has_computed_the_last_slice_is_told(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        for number, (engine, told) in enumerate((("duckdb", "200 ms in process, "), ("spark", "200 ms on Spark, "))):
+            monitor.committed(altered(record(number), engine=engine))
+            wait_for(page, "#pulse", told)
+
+
 def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         for number in range(3):
