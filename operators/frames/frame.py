@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
+    from xmlstream.punct_ns.time_zones import ClockChange
 
 JoinKind = Literal["inner", "left", "left_semi", "left_anti"]
 Side = Literal["left", "right", "both"]
@@ -160,19 +161,6 @@ class Chosen:
 
 Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
 Operation = Table | Union | Join | Chosen | Unary
-
-
-class ClockChange(NamedTuple):
-    """A change of a zone's clocks: seconds of UTC since 1970, and the seconds ahead of UTC before and after."""
-
-    second: int
-    before: int
-    after: int
-
-    @property
-    def is_setback(self) -> bool:
-        """Whether some local times occur twice."""
-        return self.after < self.before
 
 
 class ZoneRules(Protocol):
