@@ -26,7 +26,7 @@ from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.session.engines import is_in_process
+from xmlstream.session.engines import engine_of, is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
@@ -35,7 +35,7 @@ from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
-from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source
+from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source, in_zone
 from xmlstream.sql.tables.streams import found, frame_of
 from xmlstream.sql.translation import planned, require_condition, sketched
 
@@ -82,12 +82,12 @@ class Script:
             QueryError: An expression has no type, a result does not fit its sink, or Spark understands a query
                 differently.
         """
-        analyst = analyst_of(spark)
+        analyst, zone = analyst_of(spark), engine_of(spark).zone
         tables = dict(self.tables)
         for declaration in self.declarations:
             with declaration.placed():
                 node = tables[declaration.name]
-                node = tables[declaration.name] = found(node, spark) if reads else node
+                node = tables[declaration.name] = in_zone(found(node, spark) if reads else node, zone)
             for condition in declaration.conditions():
                 require_condition(condition, _source_of(node), analyst)
             with declaration.placed():
