@@ -1,14 +1,17 @@
 """An index of punctuations that restrict several attributes: finds them by their constants and by their neighbours.
 
-Entries that restrict the same attributes are on one shelf. For each attribute, a shelf indexes its constants, so
-that a hundred thousand entries with a constant somewhere are not scanned; and it indexes the ranges and lists by the
-interval from their least to their greatest value, so that distant ones are not compared.
+Entries that restrict the same attributes are on one shelf. For each attribute, a shelf indexes constants and short
+lists by their values, so that a hundred thousand entries with a constant somewhere are not scanned; and it indexes the
+ranges and long lists by the interval from their least to their greatest value, so that distant ones are not compared.
+A search follows the indexes of all attributes at once, until one of them has no more candidates. So a punctuation costs
+about the same however many there are, unless it meets most of them.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from itertools import product
+from bisect import bisect_left, bisect_right, insort
+from itertools import chain, product
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from xmlstream.punct_ns.cover import without_box
@@ -29,7 +32,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from xmlstream.punct_ns.domain import Value
     from xmlstream.punct_ns.value_set import ValueSet
@@ -40,7 +43,9 @@ Edge = tuple[int, Cut, tuple[Pattern, ...]]
 Span = tuple[Cut, Cut]
 """The first and the last cut of a range or a list; null precedes the least value."""
 
-_BLOCK = 64  # spans in one block, which a search skips as a whole
+_BLOCK = 64  # spans in one block, and blocks in one row, which a search skips as a whole
+_FEW = 16  # candidates up to which the first way that finds them is taken
+_SHORT = 16  # values up to which a list is found by each of them, and not by its span
 
 _OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
 
@@ -118,7 +123,7 @@ def box_of(given: Mapping[int, Pattern], schema: Schema) -> dict[int, ValueSet]:
 
 
 class Spans:
-    """Entries by their spans on one attribute; blocks of spans, in order, each with the greatest end of its spans.
+    """Entries by their spans on one attribute: blocks of spans, in order, and rows of blocks, each with its last end.
 
     >>> schema, spans = Schema.parse("hour INT, min INT"), Spans()
     >>> for hour in ("[1,5]", "[4,9]", "[20,29]"):
@@ -128,12 +133,13 @@ class Spans:
     ['<[4,9], 5>']
     """
 
-    __slots__ = ("_at", "_blocks", "_reach")
+    __slots__ = ("_at", "_blocks", "_reach", "_rows")
 
     def __init__(self) -> None:
         self._at: dict[Span, dict[IndexedEntry, None]] = {}
         self._blocks: list[list[Span]] = []
         self._reach: list[Cut] = []
+        self._rows: list[Cut] = []
 
     def __len__(self) -> int:
         return len(self._at)
@@ -142,14 +148,15 @@ class Spans:
         """Adds an entry under its span."""
         if span not in self._at:
             self._at[span] = {}
-            if self._blocks:
-                place = self._place(span)
-                block = self._blocks[place]
-                insort(block, span)
-                half = len(block) // 2 if len(block) > _BLOCK else len(block)
-                self._replace(place, [part for part in (block[:half], block[half:]) if part])
-            else:
+            if not self._blocks:
                 self._replace(0, [[span]])
+            elif len(block := self._blocks[place := self._place(span)]) < _BLOCK:
+                insort(block, span)
+                self._extend(place, span[1])
+            else:
+                insort(block, span)
+                half = len(block) // 2
+                self._replace(place, [block[:half], block[half:]])
         self._at[span][entry] = None
 
     def remove(self, span: Span, entry: IndexedEntry) -> None:
@@ -158,26 +165,39 @@ class Spans:
         if not self._at[span]:
             del self._at[span]
             place = self._place(span)
-            self._blocks[place].remove(span)
-            self._replace(place, [self._blocks[place]] if self._blocks[place] else [])
+            block = self._blocks[place]
+            del block[bisect_left(block, span)]
+            self._replace(place, [block] if block else [])
 
     def meeting(self, span: Span) -> Iterator[Mapping[IndexedEntry, None]]:
         """Yields the entries whose spans overlap or touch this one, grouped by equal spans."""
         low, high = span
-        for block, reach in zip(self._blocks, self._reach, strict=True):
-            if block[0][0] > high:
+        for row, farthest in enumerate(self._rows):
+            at = row * _BLOCK
+            if self._blocks[at][0][0] > high:
                 return
-            if reach >= low:
-                for other in block:
-                    if other[0] <= high and other[1] >= low:
-                        yield self._at[other]
+            if farthest >= low:
+                for block, reach in zip(self._blocks[at : at + _BLOCK], self._reach[at : at + _BLOCK], strict=True):
+                    if reach >= low:
+                        for other in block:
+                            if other[0] <= high and other[1] >= low:
+                                yield self._at[other]
 
     def _place(self, span: Span) -> int:
-        return max(bisect_right(self._blocks, span, key=lambda block: block[0]) - 1, 0)
+        return max(bisect_right(self._blocks, span, key=itemgetter(0)) - 1, 0)
+
+    def _extend(self, place: int, end: Cut) -> None:
+        self._reach[place] = max(self._reach[place], end)
+        self._rows[place // _BLOCK] = max(self._rows[place // _BLOCK], end)
 
     def _replace(self, place: int, blocks: list[list[Span]]) -> None:
+        """Puts other blocks in the place of one; if their number differs, all later rows consist of other blocks."""
         self._blocks[place : place + 1] = blocks
         self._reach[place : place + 1] = [max(high for _, high in block) for block in blocks]
+        first = place // _BLOCK
+        rows = (len(self._blocks) + _BLOCK - 1) // _BLOCK if len(blocks) != 1 or not self._rows else first + 1
+        changed = [max(self._reach[row * _BLOCK : (row + 1) * _BLOCK]) for row in range(first, rows)]
+        self._rows[first : len(self._rows) if len(blocks) != 1 else first + 1] = changed
 
 
 def _span(held: ValueSet) -> Span:
@@ -186,10 +206,17 @@ def _span(held: ValueSet) -> Span:
     return bottom if held.null else cuts[0], cuts[-1] if cuts else bottom
 
 
+def _keys(pattern: Pattern) -> tuple[Value | None, ...] | None:
+    """Returns the values by which an entry is found; None if it is found by its span."""
+    if type(pattern) is Constant:
+        return (pattern.value,)
+    return pattern.values if type(pattern) is List and len(pattern.values) <= _SHORT else None
+
+
 class Shelf:
     """The entries that restrict the same attributes; see the example of `EntryIndex`."""
 
-    __slots__ = ("_by_constant", "_edges", "_loose", "_schema", "entries", "restricted")
+    __slots__ = ("_by_constant", "_edges", "_listed", "_loose", "_ordered", "_schema", "entries", "restricted")
 
     def __init__(self, schema: Schema, restricted: tuple[int, ...]) -> None:
         self._schema = schema
@@ -197,16 +224,22 @@ class Shelf:
         self.entries: dict[tuple[Pattern, ...], IndexedEntry] = {}
         self._by_constant: dict[int, dict[Value | None, dict[IndexedEntry, None]]] = {i: {} for i in restricted}
         self._loose: dict[int, Spans] = {i: Spans() for i in restricted}
+        self._ordered: dict[int, Spans] = {}  # constants, where a range was looked up among them
+        self._listed = 0
         self._edges: dict[tuple[bool, Edge], IndexedEntry] = {}
 
     def add(self, entry: IndexedEntry) -> None:
         """Adds an entry."""
         self.entries[entry.patterns] = entry
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
-            if isinstance(pattern, Constant):
-                self._by_constant[i].setdefault(pattern.value, {})[entry] = None
-            else:
+            if (keys := _keys(pattern)) is None:
                 self._loose[i].add(_span(entry.box[i]), entry)
+                continue
+            self._listed += len(keys) > 1
+            for key in keys:
+                self._by_constant[i].setdefault(key, {})[entry] = None
+                if i in self._ordered:
+                    self._ordered[i].add(self._span_at(i, key), entry)
         for begins, edge in self._ends(entry):
             self._edges[begins, edge] = entry
 
@@ -214,27 +247,31 @@ class Shelf:
         """Removes an entry."""
         del self.entries[entry.patterns]
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
-            if isinstance(pattern, Constant):
-                same = self._by_constant[i][pattern.value]
+            if (keys := _keys(pattern)) is None:
+                self._loose[i].remove(_span(entry.box[i]), entry)
+                continue
+            self._listed -= len(keys) > 1
+            for key in keys:
+                same = self._by_constant[i][key]
                 del same[entry]
                 if not same:
-                    del self._by_constant[i][pattern.value]
-            else:
-                self._loose[i].remove(_span(entry.box[i]), entry)
-        for key in self._ends(entry):
-            if self._edges.get(key) is entry:
-                del self._edges[key]
+                    del self._by_constant[i][key]
+                if i in self._ordered:
+                    self._ordered[i].remove(self._span_at(i, key), entry)
+        for end in self._ends(entry):
+            if self._edges.get(end) is entry:
+                del self._edges[end]
 
     def meeting(self, given: Mapping[int, Pattern]) -> Iterable[IndexedEntry]:
         """Returns a superset of the entries that meet these patterns, found by the most selective attribute."""
-        fewest, best = len(self.entries), None
-        for i in self.restricted:
-            groups = self._groups(i, given[i]) if i in given else None
-            if groups is not None:
-                count = sum(map(len, groups))
-                if count < fewest:
-                    fewest, best = count, groups
-        return list(self.entries.values()) if best is None else [entry for group in best for entry in group]
+        ways = [self._groups(i, given[i]) for i in self.restricted if i in given]
+        if (
+            len(ways) == len(self.restricted)
+            and not self._listed
+            and all(type(given[i]) is Constant for i in self.restricted)
+        ):
+            ways.insert(0, self._of_constants(given))
+        return _fewest(ways) if ways else list(self.entries.values())
 
     def bordering(self, entry: IndexedEntry) -> Iterator[tuple[int, IndexedEntry]]:
         """Yields the entries that touch this one on one attribute and have equal patterns on all others."""
@@ -249,32 +286,47 @@ class Shelf:
                 if other in self.entries:
                     yield i, self.entries[other]
 
-    def _groups(self, i: int, given: Pattern) -> list[Mapping[IndexedEntry, None]] | None:
-        """Returns the entries that may meet a pattern of one attribute; None if scanning all entries is cheaper."""
-        by_constant, loose = self._by_constant[i], self._loose[i]
-        keys = self._constants(i, given)
-        if keys is None and len(by_constant) > len(loose):
-            return None
-        groups: list[Mapping[IndexedEntry, None]] = []
-        if loose:
-            held = values(given, self._schema[i].domain)
-            if not held.is_empty:
-                groups += loose.meeting(_span(held))
-        return groups + [by_constant[key] for key in (by_constant if keys is None else keys) if key in by_constant]
+    def _groups(self, i: int, given: Pattern) -> Iterator[Collection[IndexedEntry]]:
+        """Yields the entries that may meet a pattern of one attribute."""
+        by_constant = self._by_constant[i]
+        keys = self._constants(given, len(by_constant))
+        for key in keys or ():
+            if key in by_constant:
+                yield by_constant[key]
+        if not self._loose[i] and (keys is not None or not by_constant):
+            return
+        held = values(given, self._schema[i].domain)
+        if not held.is_empty:
+            yield from self._loose[i].meeting(_span(held))
+            if keys is None and by_constant:
+                yield from self._constants_in_order(i).meeting(_span(held))
 
-    def _constants(self, i: int, given: Pattern) -> list[Value | None] | None:
-        """Returns the constants that entries may have that meet a pattern; None if listing them is too expensive."""
-        many = len(self._by_constant[i])
-        match given:
-            case Constant(value):
-                return [value]
-            case List(listed) if len(listed) <= many:
-                return list(listed)
-            case Range():
-                held = values(given, self._schema[i].domain)
-                if held.size is not None and held.size <= many:
-                    return list(held.each())
-        return None
+    def _of_constants(self, given: Mapping[int, Pattern]) -> Iterator[Collection[IndexedEntry]]:
+        """Yields the entries that may meet constants of all attributes."""
+        same = self.entries.get(tuple([given[i] for i in self.restricted]))
+        if same is not None:
+            yield (same,)
+        for i, loose in self._loose.items():
+            if loose:
+                yield from loose.meeting(_span(values(given[i], self._schema[i].domain)))
+
+    @staticmethod
+    def _constants(given: Pattern, most: int) -> Sequence[Value | None] | None:
+        """Returns the constants that entries may have that meet a pattern; None if these are too many to look up."""
+        if type(given) is Constant:
+            return (given.value,)
+        return given.values if type(given) is List and len(given.values) <= most else None
+
+    def _span_at(self, i: int, key: Value | None) -> Span:
+        return _span(values(Constant(key), self._schema[i].domain))
+
+    def _constants_in_order(self, i: int) -> Spans:
+        if i not in self._ordered:
+            self._ordered[i] = Spans()
+            for key, entries in self._by_constant[i].items():
+                for entry in entries:
+                    self._ordered[i].add(self._span_at(i, key), entry)
+        return self._ordered[i]
 
     def _ends(self, entry: IndexedEntry) -> Iterator[tuple[bool, Edge]]:
         """Yields where the entry begins (True) and ends (False), for each attribute on which it is one interval."""
@@ -284,6 +336,22 @@ class Shelf:
                 others = entry.patterns[:place] + entry.patterns[place + 1 :]
                 yield True, (i, low, others)
                 yield False, (i, high, others)
+
+
+def _fewest(ways: Sequence[Iterator[Collection[IndexedEntry]]]) -> list[IndexedEntry]:
+    """Returns what the way with the fewest entries yields, or one with at most twice as many; follows none farther."""
+    found: list[list[Collection[IndexedEntry]]] = [[] for _ in ways]
+    counts = [0] * len(ways)
+    reach = _FEW
+    while True:
+        for number, way in enumerate(ways):
+            while counts[number] < reach:
+                group = next(way, None)
+                if group is None:
+                    return list(dict.fromkeys(chain.from_iterable(found[number])))
+                found[number].append(group)
+                counts[number] += len(group)
+        reach *= 2
 
 
 class EntryIndex:

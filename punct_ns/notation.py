@@ -147,13 +147,19 @@ def _parse_range(text: str, domain: Domain) -> Pattern:
     ends = _items(text[1:-1])
     if len(ends) != 2:
         raise ValueError("a range has two ends, separated by a comma")
-    for end in ends:
-        if not end.quoted and end.text in ("null", "*"):
-            raise ValueError(f"{end.text} is not a valid end of a range")
-    low, high = (None if not end.quoted and not end.text else end.text for end in ends)
+    low, high = _end(ends[0]), _end(ends[1])
     begin = domain.bottom if low is None else domain.cut_of_text(low, after=text[0] == "(")
     finish = domain.top if high is None else domain.cut_of_text(high, after=text[-1] == "]")
     return between(begin, finish, domain)
+
+
+def _end(item: _Item) -> str | None:
+    """Returns the text of one end of a range; None for an infinite one."""
+    if item.quoted:
+        return item.text
+    if item.text in ("null", "*"):
+        raise ValueError(f"{item.text} is not a valid end of a range")
+    return item.text or None
 
 
 def _constant(item: _Item, domain: Domain) -> Constant:

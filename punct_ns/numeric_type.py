@@ -25,6 +25,7 @@ _SPECIAL = {
     "+infinity": math.inf,
     "-infinity": -math.inf,
 }
+_PLAIN = 100  # digits up to which a whole number is exact without a limit
 _EXACT = Context(prec=80)  # more digits than any DECIMAL has
 FAR: int = 10**100
 """A number beyond the ends of every discrete type."""
@@ -130,7 +131,9 @@ class IntegerType(DiscreteType):
         return exactly(bound)
 
     def place_of_text(self, text: str) -> int | Fraction:
-        return exactly(exact_number(text))
+        tidy = text.strip(BLANKS)
+        plain = len(tidy) <= _PLAIN and _INTEGER.fullmatch(tidy)
+        return int(tidy) if plain else exactly(exact_number(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,15 @@ def between(low: Cut, high: Cut, domain: Domain) -> Pattern:
     >>> between(3, 4, Domain("INT"))
     Constant(value=3)
     """
-    return pattern_of(ValueSet.of_intervals(domain, [(low, high)])) or EMPTY
+    low, high = max(low, domain.bottom), min(high, domain.top)
+    if not low < high:
+        return EMPTY
+    if low == domain.bottom and high == domain.top:
+        return NOT_NULL if domain.nullable else WILDCARD
+    if (numbered := domain.numbered) is not None:
+        return Constant(numbered.value(low)) if high - low == 1 else _range(low, high, domain)
+    is_lone = low[1] == 0 and domain.cut(low[0], after=True) == high
+    return Constant(low[0]) if is_lone else _range(low, high, domain)
 
 
 def matches(pattern: Pattern, value: Value | None) -> bool:
@@ -209,7 +217,9 @@ def values(pattern: Pattern, domain: Domain) -> ValueSet:
             low, high = domain.cut(value, after=False), domain.cut(value, after=True)
             return ValueSet(domain, (low, high) if high < domain.top else (low,))
         case Range():
-            return ValueSet.of_intervals(domain, [_ends(pattern, domain)])
+            low, high = _ends(pattern, domain)
+            low, high = max(low, domain.bottom), min(high, domain.top)
+            return ValueSet(domain, () if not low < high else (low, high) if high < domain.top else (low,))
         case List(listed):
             return ValueSet.of(domain, listed)
         case Empty():

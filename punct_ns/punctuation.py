@@ -20,7 +20,7 @@ from xmlstream.punct_ns.domain import BLANKS, Value
 from xmlstream.punct_ns.errors import NotationError
 from xmlstream.punct_ns.lifespan import Lifespan, shortest, split_lifespan
 from xmlstream.punct_ns.notation import format_pattern, parse_pattern, split_patterns
-from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Wildcard, canonical
+from xmlstream.punct_ns.pattern import EMPTY, WILDCARD, Constant, Empty, List, Pattern, Wildcard, canonical
 from xmlstream.punct_ns.schema import Schema
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Punctuation:
         >>> Punctuation.of(Schema.of(hour="INT"), hour="(3,2)").is_empty
         True
         """
-        return EMPTY in self.patterns
+        return any(type(pattern) is Empty for pattern in self.patterns)
 
     def matches(self, values: Tuple) -> bool:
         """Whether a tuple matches all patterns, so that no such tuple may arrive any more.

@@ -31,7 +31,7 @@ from xmlstream.punct_ns.cover import (
 )
 from xmlstream.punct_ns.entry_index import EntryIndex, IndexedEntry, box_of
 from xmlstream.punct_ns.growing_set import GrowingSet
-from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, union_of, values
+from xmlstream.punct_ns.pattern import WILDCARD, Constant, Empty, Pattern, Wildcard, patterns, union_of, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.value_set import ValueSet
@@ -119,17 +119,18 @@ class PunctuationSet:
         >>> [str(p) for p in closed.add_all(Punctuation.of(closed.schema, hour=h) for h in ("5", "6", "6"))]
         ['<[5,6]>']
         """
-        new = [p for p in ps if not (self.covers(p) if self else p.is_empty)]
+        knows = bool(self)
+        new = [p for p in ps if not (self.covers(p) if knows else p.is_empty)]
         if not new:
             return []
-        if not self:
+        if not knows:
             self._take(new)
             return list(self)
         added = PunctuationSet(self.schema)
         added._take(new)
         # A rewritten list may split into a part that was covered before and one that was not.
         found = [p for p in added if not self.covers(p)]
-        self._take(added)
+        self._unite(added)
         return found
 
     def forget(self, ps: Iterable[Punctuation]) -> None:
@@ -162,13 +163,17 @@ class PunctuationSet:
         >>> PunctuationSet(schema, parts).covers(Punctuation.of(schema, hour="5"))
         True
         """
-        if self._all or p.is_empty:
+        if self._all:
             return True
         given: dict[int, Pattern] = {}
-        for i in p.restricted:
-            given[i] = pattern = p.patterns[i]
-            if i in self.singles and self.singles[i].covers_pattern(pattern):
+        for i, pattern in enumerate(p.patterns):
+            if type(pattern) is Wildcard:
+                continue
+            if type(pattern) is Empty or (i in self.singles and self.singles[i].covers_pattern(pattern)):
                 return True
+            given[i] = pattern
+        if not self._entries.shelves:
+            return False
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
         if not near:
             return False
@@ -370,6 +375,16 @@ class PunctuationSet:
                 self._close_all(i, union_of(each, self.schema[i].domain))
         for p in others:
             self.add(p)
+
+    def _unite(self, other: PunctuationSet) -> None:
+        """Adds another set, in the order of `_take`."""
+        if other._all:
+            self._become_all()
+        for i, single in other.singles.items():
+            if not self._all:
+                self._close_all(i, single.value_set())
+        for entry in other._entries:
+            self.add(entry.punctuation)
 
     def _become_all(self) -> None:
         self._all = True

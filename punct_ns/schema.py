@@ -17,7 +17,7 @@ from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.punct_ns.type_names import ALIASES, TYPES, split_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from xmlstream.punct_ns.sql_type import SqlType, Value
 
@@ -64,6 +64,10 @@ class Schema:
             if places.setdefault(name.lower(), place) != place:
                 raise UsageError(f"two attributes are named {name}", hint="rename one; case does not count")
 
+    def __hash__(self) -> int:
+        # Of the names alone: it is asked for each expression over the schema.
+        return hash(self.names)
+
     @staticmethod
     def of(**domains: Domain | str) -> Schema:
         """Returns the schema of these attributes, given as domains or type names.
@@ -87,10 +91,11 @@ class Schema:
             raise UsageError("a schema without attributes", hint='for example "sid STRING, hour INT NOT NULL"')
         return Schema(attributes).bounded(domains)
 
-    def bounded(self, domains: str) -> Schema:
+    def bounded(self, domains: str, written: Callable[[str, Domain], str] = lambda text, domain: text) -> Schema:
         """Returns this schema with declared bounds or lists, as in `hour 0.., min 0..59, sid {S1,S2}`.
 
-        Null is a value of a list only if it is listed. Raises UsageError if the text is unreadable.
+        Null is a value of a list only if it is listed. Raises UsageError if the text is unreadable. `written` maps a
+        text to that which an attribute's domain reads.
 
         >>> Schema.of(min="INT").bounded("min 0..59")["min"].domain
         Domain(type='INT', nullable=True, low=0, high=59, listed=None)
@@ -107,6 +112,7 @@ class Schema:
                 raise UsageError(f"the domain of {name} is declared twice")
             known = self[index]
             try:
+                bounds = written(bounds, known.domain)
                 if bounds.startswith("{"):
                     declared[index] = Attribute(known.name, _listed(bounds, known.domain))
                     continue

@@ -131,12 +131,17 @@ class ValueSet:
         >>> ValueSet.of(Domain("INT"), [3, 4, 9]).lone_and_longer()
         ([9], [(3, 5)])
         """
-        if (numbered := self.domain.numbered) is not None:
-            lone = [numbered.value(low) for low, high in self.intervals() if high - low == 1]
-            return lone, [(low, high) for low, high in self.intervals() if high - low > 1]
-        is_lone = [low[1] == 0 and self.domain.cut(low[0], after=True) == high for low, high in self.intervals()]
-        pairs = list(zip(is_lone, self.intervals(), strict=True))
-        return [low[0] for one, (low, _) in pairs if one], [pair for one, pair in pairs if not one]
+        lone: list[Value] = []
+        longer: list[tuple[Cut, Cut]] = []
+        domain, numbered = self.domain, self.domain.numbered
+        for low, high in self.intervals():
+            if numbered is not None:
+                lone.append(numbered.value(low)) if high - low == 1 else longer.append((low, high))
+            elif low[1] == 0 and domain.cut(low[0], after=True) == high:
+                lone.append(low[0])
+            else:
+                longer.append((low, high))
+        return lone, longer
 
     def each(self) -> list[Value]:
         """Returns all its values, in order, without null; ValueError if they cannot be counted.

@@ -31,7 +31,8 @@ from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from xmlstream.operators.frames.frame import ClockChange, Engine
+    from xmlstream.operators.frames.frame import Engine
+    from xmlstream.punct_ns.time_zones import ClockChange
 
 
 _DIGITS = Range("0", None, low_closed=True)

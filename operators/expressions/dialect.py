@@ -13,10 +13,10 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -258,6 +258,17 @@ def offset(tree: exp.Expr) -> int | None:
     return min(starts, default=None)
 
 
+Found: TypeAlias = dict[int, tuple[exp.Expr, bool]]
+"""What `any_in` has found, by the identity of trees, which live as long as it."""
+
+
+def any_in(tree: exp.Expr, test: Callable[[exp.Expr], bool], found: Found) -> bool:
+    """Whether a node of a tree passes the test; asked of each part of a tree, it takes no longer than of the whole."""
+    if id(tree) not in found:
+        found[id(tree)] = tree, test(tree) or any(any_in(each, test, found) for each in tree.iter_expressions())
+    return found[id(tree)][1]
+
+
 def call_name(node: exp.Expr | None) -> str:
     """The name of a called function, in lower case; empty for any other node."""
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
@@ -335,14 +346,20 @@ def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
     "size(`a`) + size(arrays_zip(named_struct('x', `a`).`x`, `y`))"
     """
 
+    return with_terms(tree.copy(), lambda name: expression(terms[name]))
+
+
+def with_terms(tree: exp.Expr, terms: Callable[[str], exp.Expr]) -> exp.Expr:
+    """An expression, its attributes replaced by the trees of terms, by names in lower case; the tree is changed."""
+
     def replaced(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        term = expression(terms[node.name.lower()])
+        term = terms(node.name.lower())
         if call_name(node.parent) == "arrays_zip" and not (isinstance(term, exp.Column) and term.name == node.name):
             # Its result has the names of its arguments, and is to keep them.
             called = exp.Anonymous(this="named_struct", expressions=[exp.Literal.string(node.name), term])
             return exp.Dot(this=called, expression=exp.to_identifier(node.name, quoted=True))
         return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
 
-    return tree.copy().transform(replaced, copy=False)
+    return tree.transform(replaced, copy=False)

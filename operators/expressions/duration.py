@@ -31,7 +31,8 @@ from xmlstream.operators.expressions.dialect import call_name, expression, parse
 from xmlstream.punct_ns.lifespan import UNITS
 
 if TYPE_CHECKING:
-    from xmlstream.operators.frames.frame import ClockChange, Engine, ZoneRules
+    from xmlstream.operators.frames.frame import Engine, ZoneRules
+    from xmlstream.punct_ns.time_zones import ClockChange
 
 
 MICROSECONDS: Mapping[str, int] = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xmlstream.operators.frames.frame import ClockChange, Frame, Observed
+from xmlstream.operators.frames.frame import Frame, Observed
 from xmlstream.operators.frames.spark_engine import SparkEngine, quiet_spark
 from xmlstream.operators.frames.zones import PythonZone
 from xmlstream.punct_ns.errors import UsageError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from xmlstream.operators.frames.frame import ZoneRules
+    from xmlstream.punct_ns.time_zones import ClockChange
 
 
 class ConnectEngine(SparkEngine):

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from xmlstream.punct_ns.domain import Domain, Value
     from xmlstream.punct_ns.schema import Attribute
+    from xmlstream.punct_ns.time_zones import ClockChange
 
 EACH = 1 << 33
 """The distance between the numbers that Spark gives to the rows of one partition and the next (`Frame.numbered`)."""
@@ -163,19 +164,6 @@ class Chosen:
 
 Unary = Select | Where | Group | Distinct | Limit | OneTask | Numbered | Observed
 Operation = Table | Union | Join | Chosen | Unary
-
-
-class ClockChange(NamedTuple):
-    """A change of a zone's clocks: seconds of UTC since 1970, and the seconds ahead of UTC before and after."""
-
-    second: int
-    before: int
-    after: int
-
-    @property
-    def is_setback(self) -> bool:
-        """Whether some local times occur twice."""
-        return self.after < self.before
 
 
 class ZoneRules(Protocol):

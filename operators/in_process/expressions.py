@@ -131,7 +131,7 @@ def _translated(text: str, columns: tuple[tuple[str, Part], ...], zone: str) -> 
     tree = parsed(text)
     assert tree is not None
     require_one_reading(tree)
-    found = Translator(dict(columns), zone).part(tree.this if isinstance(tree, exp.Alias) else tree)
+    found = Translator(dict(columns), zone).whole(tree.this if isinstance(tree, exp.Alias) else tree)
     return Part("NULL", VOID, True) if found.type.same(VOID) else found
 
 
@@ -159,7 +159,7 @@ def generator(text: str, columns: Columns, zone: str = "UTC") -> Generated | Non
     name = call_name(tree)
     if tree is None or name not in ("explode", "explode_outer", "inline", "inline_outer") or len(tree.expressions) != 1:
         return None
-    of = Translator(dict(used(text, columns, {})), zone).part(tree.expressions[0])
+    of = Translator(dict(used(text, columns, {})), zone).whole(tree.expressions[0])
     element = of.type.element
     if element is None or element.same(VOID):
         raise (NotProven if of.type.kind in ("ARRAY", "MAP", "VOID") else NotDefined)(f"{name}({of.type.name})")

@@ -101,6 +101,57 @@ def test_a_quiet_directory(bench: list[Measure], scratch: Path) -> None:
     bench.append(Measure("a quiet minute, part of a core", "", "less", [part], target=0.01))
 
 
+LYING = scaled(100_000, at_least=2_000)
+
+
+def test_documents_that_lie_there_read(bench: list[Measure], scratch: Path) -> None:
+    """What each costs a process that follows: the one that has read it, and the one that goes on after a restart."""
+    read, restarted, seconds = list[float](), list[float](), list[float]()
+    for many in (LYING // 100, LYING):
+        directory, out = scratch / f"lying-{many}", scratch / f"lying-{many}-out"
+        directory.mkdir()
+        for number in range(many):
+            text = f"{ROOT}<r><id>{number}</id></r></readings>\n"
+            (directory / f"report-{number:08}.xml").write_text(text, encoding="utf-8")
+        file = scratch / "lying.sql"
+        columns, options = "id INT", ", maxFilesPerSlice '2000'"
+        query = TABLE.format(columns=columns, path=directory, options=options) + "SELECT id FROM r WHERE id < 0;"
+        file.write_text(query, encoding="utf-8")
+        follows = xmlstream(
+            "run", str(file), "--engine", "duckdb", "--follow", "--checkpoint", f"{out}.state", "-o", str(out)
+        )
+        for found in (read, restarted):
+            with subprocess.Popen(follows, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                used = _once_quiet(process.pid)
+                found.append(_proportional(process.pid))
+                process.terminate()
+        seconds.append(used)
+    name, few = f"a document that lies there, read, {LYING:,} of them", LYING - LYING // 100
+    each = {"in the process that read it": read, "in one that goes on": restarted}
+    for what, (least, most) in each.items():
+        bench.append(Measure(f"{name}, {what}", "bytes of PSS", "less", [(most - least) / few]))
+    note = "processor time to the first quiet second, beyond that with a hundredth of them"
+    bench.append(Measure(f"{name}, a restart", "s more", "less", [seconds[1] - seconds[0]], note=note))
+
+
+def _once_quiet(process: int) -> float:
+    """The processor time of a process once it has used little of it for some seconds."""
+    time.sleep(3)
+    before, used = 0.0, _processor(process)
+    while used - before > 0.3:
+        time.sleep(6)
+        before, used = used, _processor(process)
+    return used
+
+
+def _proportional(process: int) -> int:
+    """The memory of a process, of shared pages its part, in bytes."""
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError(f"the system says nothing of the memory of process {process}")
+
+
 def _processor(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

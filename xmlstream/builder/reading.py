@@ -33,9 +33,10 @@ from xmlstream.plan.nodes import Node, results, static_frame
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.session.engines import engine_of
 from xmlstream.sql import script
 from xmlstream.sql.created_functions import note_registered
-from xmlstream.sql.tables.declaration import ABOVE, STREAM, scan
+from xmlstream.sql.tables.declaration import ABOVE, STREAM, in_zone, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,6 +67,7 @@ READ_OPTIONS = keywords_in(
     doctype = 'skip': What happens to a document type declaration: `skip` or `refuse`.
     dateFormat = None: Pattern of dates, as in Spark; ISO 8601 by default.
     timestampFormat = None: Pattern of timestamps, as in Spark; ISO 8601 by default.
+    timeZone = None: The zone of times without a zone, such as `Europe/Berlin`; the session's by default.
     ignoreSurroundingSpaces = True: Whether blanks around texts are removed.
     documents = 'sequence': How several documents are read: `sequence`, `merge`, `directories` or `one`.
     partitionedBy = None: Attributes, `a, b`, by which the inputs are partitioned.
@@ -130,7 +132,8 @@ def read(
 
 
 def _read(spark: Session, node: Node) -> Query:
-    """The query of a source; the conditions of its rules are checked."""
+    """The query of a source in a session; the conditions of its rules are checked."""
+    node = in_zone(node, engine_of(spark).zone)
     below, rules = node, []
     while below.inputs:
         rules += [below.operator.rule] if isinstance(below.operator, Punctuate) else []
@@ -288,7 +291,7 @@ def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | No
 COLUMN_OPTIONS = [
     *_named(
         "rowTag schemes domains uniqueIds punctuate namespaces attributePrefix valueTag unitTag punctuationNamespace"
-        " nullValue encoding doctype dateFormat timestampFormat ignoreSurroundingSpaces mode ungrammatical"
+        " nullValue encoding doctype dateFormat timestampFormat timeZone ignoreSurroundingSpaces mode ungrammatical"
         " maxBytesPerSlice maxItemBytes rate"
     ),
     *_REPLAY,

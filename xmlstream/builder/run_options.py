@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from xmlstream.dataclasses import fields, replace
 from xmlstream.extensions import extension
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, is_endless, topological
 from xmlstream.punct_ns.errors import UnsafeQuery, UsageError, did_you_mean, in_callers_words
@@ -372,6 +373,7 @@ def watched(settings: Settings, monitor: bool | int | str = False) -> Settings:
     return replace(settings, watcher=extension("monitor")("0" if monitor is True else str(monitor)))
 
 
+@at_any_depth
 def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | None = None) -> Node:
     """The plan that runs: what an earlier query has closed is left out, and the optimizer's rules are applied.
 
@@ -391,6 +393,7 @@ def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | Non
     return continued if settings.as_written else optimized(continued)
 
 
+@at_any_depth
 def require_safe(root: Node, options: Options) -> UnsafeQuery | None:
     """Refuses an unsafe query: over inputs without an end unless `allow_unsafe`, else only if `strict`.
 

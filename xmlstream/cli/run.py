@@ -26,6 +26,7 @@ from xmlstream.cli.progress import noticed, shown
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
+from xmlstream.operators.expressions.depth import deep_thread
 from xmlstream.operators.storage.object_requests import ANNOUNCED
 from xmlstream.plan.nodes import StreamScan
 from xmlstream.punct_ns.errors import QueryError, UsageError, is_left_to_spark
@@ -90,7 +91,7 @@ def run_script(script: Script, settings: Settings, environment: Environment, con
 def _watched(run: _Run) -> Summary:
     """Waits for a run in its own thread; a signal ends it, after the current slice or at once."""
     environment, console, interrupts = run.environment, run.console, run.interrupts
-    thread = threading.Thread(target=run.begin, name="query", daemon=True)
+    thread = deep_thread(run.begin, "query")
     thread.start()
     announced = False
     while thread.is_alive() and not run.must_end_at_once:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.optimizer.choose_joins import Choice, choices_between, choose_joins, share_closings
 from xmlstream.optimizer.insertions import aggregate_panes, insert_describe, punctuate_excluded
 from xmlstream.optimizer.push_closed import push_closed
@@ -34,6 +35,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
 )
 
 
+@at_any_depth
 def optimized(root: Node) -> Node:
     """Applies all rules to a plan, in order."""
     for rule in RULES:
@@ -41,6 +43,7 @@ def optimized(root: Node) -> Node:
     return root
 
 
+@at_any_depth
 def join_choices(root: Node) -> list[Choice]:
     """The choices of `choose_joins` for a plan, after the rules before it."""
     for rule in RULES[: RULES.index(choose_joins)]:

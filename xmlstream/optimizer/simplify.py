@@ -17,7 +17,7 @@ these are read for that check only (`xmlstream.sources.xml.grammar.grammar_filte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import or_
 
@@ -25,11 +25,11 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import is_identity
-from xmlstream.operators.expressions.dialect import expression, in_terms, render
+from xmlstream.operators.expressions.dialect import expression, render, with_terms
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
-from xmlstream.plan.nodes import Node, narrowed
+from xmlstream.plan.nodes import Node, narrowed, topological
 from xmlstream.punct_ns.schema import Schema
 
 
@@ -70,35 +70,93 @@ def _needs_of_inputs(node: Node, need: _Need) -> list[_Need]:
 
 
 def collapse_projections(root: Node) -> Node:
-    """Collapses adjacent projections, unless an expression would be computed twice."""
+    """Collapses adjacent projections, unless an expression would be computed twice.
+
+    A chain of them is collapsed at its top: at each of its nodes, an expression would be printed and read as often as
+    there are nodes above.
+    """
+    uses = readers(root)
+    others = {below for node in topological(root) if not isinstance(node.operator, Project) for below in node.inputs}
 
     def collapsed(node: Node, inputs: tuple[Node, ...]) -> Node:
-        match rebuilt(node, inputs):
-            case Node(Project(columns), (Node(Project(below), inputs, _),), label) if _substitutable(columns, below):
-                return Node(Project(_substituted(columns, below, inputs[0].schema)), inputs, label)
-            case same:
-                return same
+        same = rebuilt(node, inputs)
+        is_top = isinstance(node.operator, Project) and (uses[node] != 1 or node in others)
+        return _collapsed(same) if is_top else same
 
     return bottom_up(root, collapsed)
 
 
-def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
-    """Whether each attribute that the lower projection computes is used at most once."""
-    computed = {column.attribute.name for column in below if column.copy_of is None}
-    trees = [expression(column.expression) for column in columns]
-    used = [column.name for tree in trees for column in tree.find_all(exp.Column) if column.name in computed]
-    return len(used) == len(set(used))
+def _collapsed(top: Node) -> Node:
+    chain = []
+    while isinstance(top.operator, Project):
+        chain.append(top)
+        (top,) = top.inputs
+    below, merged = top, None
+    for node in reversed(chain):
+        if merged is not None and merged.takes(node):
+            merged = merged.below(node)
+        else:
+            below = below if merged is None else merged.over(below)
+            merged = _Merged.of(node)
+    return below if merged is None else merged.over(below)
 
 
-def _substituted(columns: Iterable[Column], below: Iterable[Column], schema: Schema) -> tuple[Column, ...]:
-    sources = {column.attribute.name: column for column in below}
-    terms = {name.lower(): column.expression for name, column in sources.items()}
-    result = []
-    for column in columns:
-        copy_of = sources[column.copy_of].copy_of if column.copy_of else None
-        attribute, text = column.attribute, render(in_terms(expression(column.expression), terms))
-        result.append(Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, schema))
-    return tuple(result)
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Adjacent projections as one.
+
+    Attributes:
+        top: The uppermost of them.
+        trees: The expressions of its columns over the input of the lowest; None if there is but one projection.
+        copies: The attribute of that input that each column copies; None if it is computed.
+    """
+
+    top: Node
+    trees: Mapping[str, exp.Expr] | None
+    copies: Mapping[str, str | None]
+
+    @staticmethod
+    def of(node: Node) -> _Merged:
+        return _Merged(node, None, {column.attribute.name: column.copy_of for column in _columns(node)})
+
+    def takes(self, node: Node) -> bool:
+        """Whether a projection above uses each attribute that these compute at most once."""
+        trees = [expression(column.expression) for column in _columns(node)]
+        columns = (column.name for tree in trees for column in tree.find_all(exp.Column))
+        used = [name for name in columns if self.copies.get(name, name) is None]
+        return len(used) == len(set(used))
+
+    def below(self, node: Node) -> _Merged:
+        """These and a projection above them; the trees move into it."""
+        trees = self.trees or {each.attribute.name: expression(each.expression) for each in _columns(self.top)}
+        folded = {name.lower(): name for name in trees}
+
+        def term(name: str) -> exp.Expr:
+            tree = trees[folded[name]]
+            return tree if self.copies[folded[name]] is None else tree.copy()
+
+        columns = _columns(node)
+        copies = {each.attribute.name: self.copies[each.copy_of] if each.copy_of else None for each in columns}
+        made = {each.attribute.name: with_terms(expression(each.expression), term) for each in columns}
+        return _Merged(node, made, copies)
+
+    def over(self, below: Node) -> Node:
+        """The node of these over an input."""
+        if self.trees is None:
+            return rebuilt(self.top, (below,))
+        found = []
+        for column in _columns(self.top):
+            attribute, text = column.attribute, render(self.trees[column.attribute.name])
+            copy_of = self.copies[attribute.name]
+            found.append(
+                Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, below.schema)
+            )
+        return Node(Project(tuple(found)), (below,), self.top.label)
+
+
+def _columns(node: Node) -> Sequence[Column]:
+    assert isinstance(node.operator, Project)
+    return node.operator.columns
 
 
 def flatten_merges(root: Node) -> Node:

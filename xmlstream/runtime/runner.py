@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.plan.nodes import Node, results
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError
@@ -74,6 +75,7 @@ def start(session: Session, root: Node, settings: Settings) -> Handle:
     return Handle(launched, launched.query, session, settings)
 
 
+@at_any_depth
 def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[], None] = lambda: None) -> Launched:
     """Starts the query, for `run` and `start`; `on_end` is called in its thread when it has ended.
 

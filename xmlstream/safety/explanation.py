@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from xmlstream.extensions import extension
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import described
 from xmlstream.safety.changes import Change, changes
@@ -28,6 +29,7 @@ Format: TypeAlias = Literal["text", "json", "svg", "html"]
 """Form of an explanation: text for people, JSON for programs, a picture, or a page with the query's text."""
 
 
+@at_any_depth
 def explained(
     root: Node, *, follow: bool = False, format_: Format = "text", title: str = "query", query: str = ""
 ) -> str:

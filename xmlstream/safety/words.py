@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xmlstream.operators.closing_conditions import Grouping
 from xmlstream.operators.expressions.dialect import brief
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import UnsafeQuery
@@ -253,6 +254,7 @@ _FOLLOWED = "--allow-unsafe runs it anyway"
 _STRICT = "without --strict it runs to the end of its input"
 
 
+@at_any_depth
 def caution(root: Node, *, keep_open: bool = False) -> str | None:
     """A line about the trouble of a plan if its inputs do not end; None if it is enabled and safe.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xmlstream.operators.expressions.dialect import expression
@@ -116,6 +117,7 @@ class ProvenAnalyst(WholeAnalyst):
             raise QueryError(error.what, hint=f"there are {', '.join(alike(wanted, schema.names))}") from None
 
 
+@lru_cache(maxsize=64)
 def columns_of(schema: Schema) -> Columns:
     """The attributes as DuckDB reads them, by their names in lower case; a window is also one structure."""
     own = {a.name.lower(): of_column(name_in_duckdb(a.name), a.domain.type, a.domain.nullable) for a in schema}

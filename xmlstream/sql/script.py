@@ -20,12 +20,13 @@ from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.auto_engine import AutoEngine
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
-from xmlstream.session.engines import is_in_process
+from xmlstream.session.engines import engine_of, is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
@@ -34,7 +35,7 @@ from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
-from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source
+from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source, in_zone
 from xmlstream.sql.tables.streams import found, frame_of
 from xmlstream.sql.translation import planned, require_condition, sketched
 
@@ -73,6 +74,7 @@ class Script:
     warnings: tuple[str, ...] = ()
     declarations: tuple[Declaration, ...] = ()
 
+    @at_any_depth
     def plan(self, spark: Session, *, reads: bool = True) -> Node:
         """The plan of all queries, as written, before optimization; without `reads` the streams of Spark's stay closed.
 
@@ -80,18 +82,19 @@ class Script:
             QueryError: An expression has no type, a result does not fit its sink, or Spark understands a query
                 differently.
         """
-        analyst = analyst_of(spark)
+        analyst, zone = analyst_of(spark), engine_of(spark).zone
         tables = dict(self.tables)
         for declaration in self.declarations:
             with declaration.placed():
                 node = tables[declaration.name]
-                node = tables[declaration.name] = found(node, spark) if reads else node
+                node = tables[declaration.name] = in_zone(found(node, spark) if reads else node, zone)
             for condition in declaration.conditions():
                 require_condition(condition, _source_of(node), analyst)
             with declaration.placed():
                 analyst.require_table(node)
         return self._plan(lambda query, tables: planned(query, tables, analyst), tables)
 
+    @at_any_depth
     def sketch(self) -> Node:
         """The plan without types, after all checks that need no Spark.
 
@@ -145,6 +148,7 @@ class Script:
         return together(roots, [answer.sink.name if answer.sink else "result" for answer in self.answers])
 
 
+@at_any_depth
 def read(
     text: str,
     variables: Mapping[str, str] | None = None,

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.operators.expressions.dialect import quiet, statement, tokens
 from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction
 from xmlstream.punct_ns.errors import QueryError
@@ -45,6 +46,7 @@ class Statement:
         return Statement(self.tree.expression.copy(), self.rewriting, self._query, self.end)
 
 
+@at_any_depth
 def parse_statements(text: QueryText) -> list[Statement]:
     """The statements of a text, in order.
 

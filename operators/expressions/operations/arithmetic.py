@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.expressions.dialect import Found, any_in, call_name
 from xmlstream.operators.expressions.operations.casts import (
     BITS,
     WIDEST,
@@ -18,7 +18,7 @@ from xmlstream.operators.expressions.operations.casts import (
     is_rounded,
     same_type,
 )
-from xmlstream.operators.expressions.operations.part import VOID, Part, Scalar, combined, error, number, require
+from xmlstream.operators.expressions.operations.part import VOID, Part, Scalar, combined, error, joined, number, require
 from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type, unlike
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import own
@@ -232,39 +232,85 @@ def modulus(left: Part, right: Part, zone: str) -> Part:
     return combined(sql, type_, [one, by], seems=True)
 
 
-def require_order(tree: exp.Binary, type_: SqlType) -> None:
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """The operands of a sum of sums, or of a product of products.
+
+    Attributes:
+        number: How many there are.
+        constants: How many of them are constants.
+        whole: The sum, or the product, of the constants; None if one is no literal without a sign.
+        tries: Whether one is a function that tries.
+    """
+
+    number: int
+    constants: int
+    whole: int | None
+    tries: bool
+
+
+class Order:
     """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
 
     One operand and literals without a sign overflow in any order, or in none. Spark also puts together
-    `1 + try_add(n, 1)`, whose overflow then raises an error.
+    `1 + try_add(n, 1)`, whose overflow then raises an error. What is known of a tree is asked once: a chain has as many
+    sums as terms.
     """
-    operands = list(_operands(tree, type(tree)))
-    if any(call_name(each).startswith("try_") for each in operands):
-        raise NotProven(f"{tree.key.upper()} of a function that tries")
-    values = own("value")  # which stand for literals
-    constants = [each for each in operands if all(c.name.startswith(values) for c in each.find_all(exp.Column))]
-    if 1 < len(constants) < len(operands) and not (
-        len(operands) == len(constants) + 1 and _agree(constants, tree, type_)
-    ):
-        raise NotProven(f"{tree.key.upper()} of several constants")
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[exp.Expr, _Operands]] = {}
+        self._has_attribute: Found = {}
+
+    def require(self, tree: exp.Binary, type_: SqlType) -> None:
+        """Refuses a tree of that type.
+
+        Raises:
+            NotProven: Spark may compute it in another order.
+        """
+        found = self._operands(tree, type(tree))
+        if found.tries:
+            raise NotProven(f"{tree.key.upper()} of a function that tries")
+        if 1 < found.constants < found.number and not (
+            found.number == found.constants + 1 and found.whole is not None and _agree(found.whole, tree, type_)
+        ):
+            raise NotProven(f"{tree.key.upper()} of several constants")
+
+    def _operands(self, tree: exp.Expr, kind: type[exp.Expr]) -> _Operands:
+        if not isinstance(tree, kind):
+            return self._operand(tree)
+        if id(tree) not in self._of:
+            one, other = (self._operands(side.unnest(), kind) for side in (tree.this, tree.expression))
+            whole = None if one.whole is None or other.whole is None else _together(one, other, is_sum=kind is exp.Add)
+            found = _Operands(
+                one.number + other.number, one.constants + other.constants, whole, one.tries or other.tries
+            )
+            self._of[id(tree)] = tree, found
+        return self._of[id(tree)][1]
+
+    def _operand(self, tree: exp.Expr) -> _Operands:
+        is_constant = not any_in(tree, _is_attribute, self._has_attribute)
+        is_plain = isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit()
+        whole = int(tree.this) if is_plain else None if is_constant else 0
+        return _Operands(1, int(is_constant), whole, call_name(tree).startswith("try_"))
 
 
-def _agree(constants: Sequence[exp.Expr], tree: exp.Binary, type_: SqlType) -> bool:
+_VALUES = own("value")
+"""How the names begin that stand for literals."""
+
+
+def _is_attribute(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and not tree.name.startswith(_VALUES)
+
+
+def _together(one: _Operands, other: _Operands, *, is_sum: bool) -> int:
+    """The sum, or the product, of constants; beyond all types one is as good as the other."""
+    numbers = [each.whole or 0 for each in (one, other) if each.constants]
+    return min(sum(numbers) if is_sum else prod(numbers), 1 << 64)
+
+
+def _agree(whole: int, tree: exp.Binary, type_: SqlType) -> bool:
     """Whether literals move a sum or a product in one direction, and are together a value of the type."""
-    if not all(isinstance(each, exp.Literal) and not each.is_string and str(each.this).isdigit() for each in constants):
-        return False
-    numbers = [int(each.this) for each in constants]
-    whole = sum(numbers) if isinstance(tree, exp.Add) else prod(numbers)
-    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or 0 not in numbers)
-
-
-def _operands(tree: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
-    """The operands of a sum of sums, or of a product of products."""
-    for side in (tree.this.unnest(), tree.expression.unnest()):
-        if isinstance(side, kind):
-            yield from _operands(side, kind)
-        else:
-            yield side
+    return whole < 2 ** (BITS[type_.name] - 1) and (isinstance(tree, exp.Add) or whole != 0)
 
 
 def _abs(name: str, parts: Sequence[Part], zone: str) -> Part:
@@ -288,7 +334,7 @@ def _tried(name: str, parts: Sequence[Part], zone: str) -> Part:
     # DuckDB computes what stands twice in a SELECT once, outside of TRY, so that `TRY(n + 1)` may be an error.
     one, other = (f"CAST({part.sql} AS HUGEINT)" for part in parts)
     sql = f"TRY_CAST(({one} {operator} {other}) AS {in_duckdb(done.type)})"
-    return Part(sql, done.type, True, rows=done.rows)
+    return joined(sql, done.type, parts, nullable=True)
 
 
 def _round(name: str, parts: Sequence[Part], zone: str) -> Part:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, render, type_text
+from xmlstream.operators.expressions.dialect import Found, any_in, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -24,13 +25,14 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     order_key,
     over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import arithmetic, beside_decimals, require_order, signed
+from xmlstream.operators.expressions.operations.arithmetic import Order, arithmetic, beside_decimals, signed
 from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
     VOID,
     Part,
     combined,
+    decided,
     divided,
     interval,
     is_utc,
@@ -39,8 +41,11 @@ from xmlstream.operators.expressions.operations.part import (
     null,
     number,
     of_column,
+    operand,
     require_silent,
     text,
+    whole,
+    with_operands,
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import (
@@ -52,6 +57,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
 )
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import own
 from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL, ArrayType, Field, StructType
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
@@ -88,8 +94,8 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
     >>> known(expression("md5(n)"), schema)
     """
     try:
-        found = Translator(_columns(schema), "UTC").part(tree)
-    except (QueryError, RecursionError):
+        found = Translator(_columns(schema), "UTC").whole(tree)
+    except QueryError:
         return None
     return None if found.rows else found
 
@@ -104,8 +110,18 @@ class Translator:
 
     def __init__(self, columns: Mapping[str, Part], zone: str) -> None:
         self._columns, self._zone = columns, zone
+        self._operands, self._given = count(), dict[str, Part]()
+        self._order, self._calls = Order(), Found()
+
+    def whole(self, tree: exp.Expr) -> Part:
+        """The part of a tree, with its text."""
+        return whole(self._part(tree))
 
     def part(self, tree: exp.Expr) -> Part:
+        """The part of an operand, whose text may be a name."""
+        return operand(self.whole(tree), next(self._operands))
+
+    def _part(self, tree: exp.Expr) -> Part:
         for kind in type(tree).__mro__:
             if (how := _FORMS.get(kind)) is not None:
                 try:
@@ -123,7 +139,7 @@ class Translator:
         return [self.part(tree) for tree in trees]
 
     def column(self, tree: exp.Expr) -> Part:
-        found = self._columns.get(tree.name.lower())
+        found = self._columns.get(tree.name.lower()) or self._given.get(tree.name)
         if found is None or isinstance(tree.this, exp.Star) or tree.args.get("table"):
             raise NotProven("*")
         read_type(found.type.name)  # which refuses a type that DuckDB lacks
@@ -155,7 +171,7 @@ class Translator:
             return self._moved(tree.this, operator, tree.expression)
         found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
         if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
-            require_order(tree, found.type)
+            self._order.require(tree, found.type)
         return found
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
@@ -171,7 +187,7 @@ class Translator:
             of, days = replace(of, sql=near(of.sql, shown, self._zone)), 0
         moved = f"({of.sql} {operator} to_microseconds({days * 86_400_000_000 + micros}))"
         # Moments of the calendar, moved by some years, never leave BIGINT; those that are made of numbers may.
-        may_leave = abs(days) > _FAR or given.find(exp.Anonymous) is not None
+        may_leave = abs(days) > _FAR or any_in(given, lambda node: isinstance(node, exp.Anonymous), self._calls)
         return of.computed(moved, seems=seems, raises=may_leave, refuses=True)
 
     def compared(self, tree: exp.Expr) -> Part:
@@ -224,14 +240,14 @@ class Translator:
     def and_or(self, tree: exp.Expr) -> Part:
         """AND and OR: Spark leaves out the right side where the left one is false, or true."""
         is_and = isinstance(tree, exp.And)
-        operator, decided, result = ("AND", "(NOT {})", "false") if is_and else ("OR", "{}", "true")
+        operator, test, result = ("AND", "(NOT {})", "false") if is_and else ("OR", "{}", "true")
         sides = [self._condition(side) for side in tree.flatten()]
         *before, last = sides
         if any(side.raises for side in sides[1:]):
+            sql = f"({f' {operator} '.join([*(side.sql for side in before if side.nullable), last.sql])})"
             # A chain is one CASE: one within the other, each with its conditions twice, would grow exponentially.
-            tests = " ".join(f"WHEN {decided.format(side.sql)} THEN {result}" for side in before)
-            rest = [side.sql for side in before if side.nullable]
-            sql = f"CASE {tests} ELSE ({f' {operator} '.join([*rest, last.sql])}) END"
+            sql = decided([(side, test.format(side.sql), result) for side in before], sql)
+            sides = [*(replace(side, named=()) for side in before), last]
         else:
             sql = f"({f' {operator} '.join(side.sql for side in sides)})"
         return joined(sql, BOOLEAN, sides)
@@ -252,9 +268,11 @@ class Translator:
         """BETWEEN: two comparisons, joined with AND."""
         if tree.args.get("symmetric"):
             raise NotProven("BETWEEN SYMMETRIC")
-        low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
-        high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
-        return self.part(exp.And(this=low, expression=high))
+        of, named = self._once(tree.this)
+        low = exp.GTE(this=of.copy(), expression=tree.args["low"].copy())
+        high = exp.LTE(this=of.copy(), expression=tree.args["high"].copy())
+        found = self.whole(exp.And(this=low, expression=high))
+        return replace(found, sql=with_operands(found.sql, named))
 
     def joined(self, tree: exp.Expr) -> Part:
         """`||`."""
@@ -276,13 +294,22 @@ class Translator:
 
     def case(self, tree: exp.Expr) -> Part:
         """CASE, with conditions or with values."""
-        of = tree.this
+        of, named = (None, ()) if tree.this is None else self._once(tree.this)
         branches = []
         for branch in tree.args["ifs"]:
             test = branch.this if of is None else exp.EQ(this=of.copy(), expression=branch.this.copy())
             branches.append((self.part(test), self.part(branch.args["true"])))
         default = tree.args.get("default")
-        return choice(branches, None if default is None else self.part(default), self._zone)
+        found = whole(choice(branches, None if default is None else self.part(default), self._zone))
+        return replace(found, sql=with_operands(found.sql, named))
+
+    def _once(self, tree: exp.Expr) -> tuple[exp.Expr, Sequence[tuple[str, str]]]:
+        """A tree to stand in several places for an operand, which is translated once; and the text that its name means."""
+        if isinstance(tree, exp.Column | exp.Literal):
+            return tree, ()
+        of, name = self.whole(tree), own(f"operand{next(self._operands)}_")
+        self._given[name] = replace(of, sql=name)
+        return exp.column(name), [(name, of.sql)]
 
     def cast(self, tree: exp.Expr) -> Part:
         """CAST; a literal with a suffix is read as such."""
@@ -369,10 +396,11 @@ class Translator:
 
     def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:
         """A moment moved by an interval, null where that leaves the calendar."""
-        if self.part(operands[0]).raises:
+        of, named = self._once(operands[0])
+        if self.part(of).raises:
             raise NotProven("try_add with an operand that can raise an error")
-        moved = self._moved(operands[0], operator, operands[1])
-        return Part(f"TRY({moved.sql})", moved.type, True, rows=moved.rows)
+        moved = self._moved(of, operator, operands[1])
+        return Part(with_operands(f"TRY({moved.sql})", named), moved.type, True, rows=moved.rows)
 
     def _difference(self, tree: exp.Expr) -> Part:
         unit, *given = tree.expressions or [exp.null()]
@@ -430,7 +458,7 @@ class Translator:
     def _collected(self, tree: exp.Expr) -> Part:
         if len(tree.expressions) != 1:
             raise NotProven(f"{call_name(tree)} of {len(tree.expressions)} arguments")
-        return collected(call_name(tree) == "collect_set", self.part(tree.expressions[0]), Rows())
+        return collected(call_name(tree) == "collect_set", self.whole(tree.expressions[0]), Rows())
 
     def _rows(self, tree: exp.Expr, rows: Rows) -> Part:
         """An aggregate, or a function over rows."""
@@ -444,25 +472,25 @@ class Translator:
             if rows.distinct:
                 raise NotProven("count(DISTINCT *)")
             given = []
-        return aggregate(name, self.parts(given), rows)
+        return aggregate(name, list(map(self.whole, given)), rows)
 
     def any_(self, tree: exp.Expr) -> Part:
         """`any(condition)`, which is read as a form of its own."""
-        return aggregate("any", [self._condition(tree.this)], Rows())
+        return aggregate("any", [whole(self._condition(tree.this))], Rows())
 
     def filter(self, tree: exp.Expr) -> Part:
         """An aggregate with FILTER."""
         return self._aggregate(tree.this, self._filtered(tree))
 
     def _filtered(self, tree: exp.Expr) -> Rows:
-        where = self._condition(tree.expression.this)
+        where = whole(self._condition(tree.expression.this))
         if where.raises:
             raise NotProven("FILTER with a condition that can raise an error")
         return Rows(where=where.sql)
 
     def _aggregate(self, tree: exp.Expr, rows: Rows) -> Part:
         if isinstance(tree, exp.Any):
-            return aggregate("any", [self._condition(tree.this)], rows)
+            return aggregate("any", [whole(self._condition(tree.this))], rows)
         if not isinstance(tree, exp.Anonymous):
             raise NotProven(f"the form {tree.key.upper()}")
         if rows.where and any(part.raises for part in self.parts([e for e in tree.expressions if _is_value(e)])):
@@ -476,7 +504,7 @@ class Translator:
             of, rows = of.this, Rows(ignores_nulls=True)
         if isinstance(of, exp.Filter):
             of, rows = of.this, self._filtered(of)
-        return self._aggregate(of, over(tree, call_name(of), rows, self.part, self._zone))
+        return self._aggregate(of, over(tree, call_name(of), rows, self.whole, self._zone))
 
 
 _SUMS = ("try_add", "try_subtract")

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.operators.expressions.duration import MICROSECONDS
 from xmlstream.operators.expressions.operations.spark_type import NotProven, in_duckdb, read_type, unlike
@@ -43,6 +43,7 @@ class Part:
         constant: The text of a literal: a number or a string; None for anything else.
         typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
         rows: Whether it is an aggregate or a function over rows, or contains one.
+        named: Long operands, by the names that stand for them in the text: see `whole`.
     """
 
     sql: str
@@ -54,6 +55,7 @@ class Part:
     rows: bool = False
     refuses: bool = False
     seems: bool = False
+    named: tuple[tuple[str, str], ...] = ()
 
     @property
     def null(self) -> bool:
@@ -88,7 +90,7 @@ class Part:
     ) -> Part:
         """A part made of this one alone; see `joined`."""
         to = self.type if type_ is None else type_
-        return joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses)
+        return whole(joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses))
 
 
 Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
@@ -183,7 +185,43 @@ def joined(
     fails = raises or any(part.fails for part in parts)
     found = fails or refuses or any(part.raises for part in parts)
     rows = any(part.rows for part in parts)
-    return Part(sql, type_, nullable, found, rows=rows, refuses=found and not fails, seems=nullable and not null)
+    names = tuple(dict.fromkeys(name for part in parts for name in part.named))
+    seems = nullable and not null
+    return Part(sql, type_, nullable, found, rows=rows, refuses=found and not fails, seems=seems, named=names)
+
+
+LONG = 2_000
+"""The length of DuckDB SQL from which on an operand is named where it stands twice: it would double at each level."""
+
+
+def operand(part: Part, number: int) -> Part:
+    """A part as an operand: a long one is a name, for which `whole` puts the text again."""
+    if len(part.sql) <= LONG or part.constant is not None:
+        return part
+    name = own(f"operand{number}_")
+    return replace(part, sql=name, named=((name, part.sql),))
+
+
+def whole(part: Part) -> Part:
+    """A part whose long operands are computed before it, once each; what stands in it once is there again."""
+    return replace(part, sql=with_operands(part.sql, part.named), named=()) if part.named else part
+
+
+def with_operands(sql: str, named: Sequence[tuple[str, str]]) -> str:
+    """DuckDB SQL with the operands that names stand for, each computed before it if it is long and stands there twice."""
+    for name, of in named:
+        is_twice = len(of) > LONG and sql.count(name) > 1
+        sql = computed_once(of, name, sql) if is_twice else sql.replace(name, of)
+    return sql
+
+
+def decided(cases: Sequence[tuple[Part, str, str]], otherwise: str) -> str:
+    """DuckDB SQL of a CASE that tests one operand after the other: each with its test and result."""
+    if not any(part.named for part, _, _ in cases):
+        return f"CASE {' '.join(f'WHEN {test} THEN {result}' for _, test, result in cases)} ELSE {otherwise} END"
+    for part, test, result in reversed(cases):
+        otherwise = with_operands(f"CASE WHEN {test} THEN {result} ELSE {otherwise} END", part.named)
+    return otherwise
 
 
 def combined(
@@ -202,10 +240,11 @@ def combined(
     """
     behind = [i for i, part in enumerate(parts) if part.raises and any(before.nullable for before in parts[:i])]
     if behind:
-        before = [part for part in parts[: behind[-1]] if part.nullable]
         # One by one, since the second of them may raise an error that the first one hides.
-        tests = " ".join(f"WHEN {part.sql} IS NULL THEN {null(type_)}" for part in before)
-        sql = f"CASE {tests} ELSE {sql} END"
+        before = [i for i, part in enumerate(parts[: behind[-1]]) if part.nullable]
+        sql = with_operands(sql, [name for i in behind if i not in before for name in parts[i].named])
+        sql = decided([(parts[i], f"{parts[i].sql} IS NULL", null(type_)) for i in before], sql)
+        parts = [replace(part, named=()) if i in before or i in behind else part for i, part in enumerate(parts)]
     return joined(sql, type_, parts, nullable=nullable, seems=seems, raises=raises, refuses=refuses)
 
 
@@ -215,7 +254,7 @@ def require_silent(what: str, *parts: Part) -> None:
     Of a call of a Python function it knows nothing, nor of what is null for some value and an error in DuckDB alone.
     """
     known = (part for part in parts if part.raises and not (part.refuses and part.null))
-    if any(not part.sql.startswith(own("python")) for part in known):
+    if any(not dict(part.named).get(part.sql, part.sql).startswith(own("python")) for part in known):
         raise NotProven(f"{what} of an operand that can raise an error")
 
 

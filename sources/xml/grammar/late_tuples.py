@@ -10,7 +10,7 @@ tuples in the same way; closed strings of earlier slices, which may be too many 
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
@@ -157,35 +157,52 @@ class ClosedCells:
 
     def matching(self, rows: Longs, pattern: Pattern) -> Mask:
         known = values(pattern, self._domain)
-        cuts = [cut for pair in known.intervals() for cut in pair]
-        if self._keys is not None:
-            ends = np.array([self._key(cut) for cut in cuts], np.int64)
-            inside = np.searchsorted(ends, self._keys[rows], side="right") % 2 == 1
-        else:
-            codes, different = self._codes
-            inside = np.array([v is not None and known.contains(v) for v in different], np.bool_)[codes[rows]]
+        ends = np.array([self._place(cut) for pair in known.intervals() for cut in pair], np.int64)
+        inside = np.searchsorted(ends, self._places_of_values[rows], side="right") % 2 == 1
         return np.where(self._null[rows], known.null, inside)
 
     @cached_property
-    def _sorted(self) -> tuple[Longs, Longs]:
-        keys = self._keys if self._keys is not None else self._codes[0]
-        keys = np.where(self._null, OPEN, keys)
-        order = np.argsort(keys, kind="stable")
-        return keys[order], order
+    def _ranks(self) -> tuple[Longs, list[Cut]]:
+        """Replaces values of a type without keys by their places in order; returns the cuts below these, too."""
+        codes, different = self._codes
+        cuts = [self._domain.cut(v, after=False) for v in different if v is not None]
+        order = sorted(range(len(cuts)), key=cuts.__getitem__)
+        ranks = np.zeros(max(len(cuts), 1), np.int64)
+        ranks[order] = np.arange(len(cuts))
+        return ranks[codes], [cuts[code] for code in order]
 
-    def rows_of(self, constant: Pattern) -> Longs:
-        """Returns the rows with that value, in order."""
-        assert isinstance(constant, Constant)
-        if constant.value is None:
-            key = int(OPEN)
-        elif self._keys is not None:
-            key = self._key(self._domain.cut(constant.value, after=False))
-        elif constant.value in self._codes[1]:
-            key = self._codes[1].index(constant.value)
-        else:
-            return np.empty(0, np.int64)
-        keys, order = self._sorted
-        return order[np.searchsorted(keys, key) : np.searchsorted(keys, key, side="right")]
+    @property
+    def _places_of_values(self) -> Longs:
+        """Numbers in the order of the values; nulls have any number."""
+        return self._ranks[0] if self._keys is None else self._keys
+
+    def _place(self, cut: Cut) -> int:
+        """Returns the least number of a value above a cut."""
+        return bisect_left(self._ranks[1], cut) if self._keys is None else self._key(cut)
+
+    @cached_property
+    def _sorted(self) -> tuple[Longs, Longs]:
+        places = np.where(self._null, OPEN, self._places_of_values)
+        order = np.argsort(places, kind="stable")
+        return places[order], order
+
+    def _first_from(self, place: int) -> int:
+        """The number of rows, in the order of their values, that are below a place; nulls are last."""
+        return int(np.searchsorted(self._sorted[0], place))
+
+    def span_of(self, pattern: Pattern) -> tuple[int, int]:
+        """Returns from where to where, in the order of their values, all rows lie that match; nulls are last."""
+        known = values(pattern, self._domain)
+        begin = self._first_from(self._place(known.cuts[0]) if known.cuts else OPEN)
+        if known.null:
+            return begin, len(self._null)
+        return begin, self._first_from(
+            OPEN if len(known.cuts) % 2 else self._place(known.cuts[-1])
+        ) if known.cuts else begin
+
+    def rows_of(self, span: tuple[int, int]) -> Longs:
+        """Returns the rows of a span, in the order of their values."""
+        return self._sorted[1][slice(*span)]
 
 
 def _next_open(following: list[int], cell: int) -> int:
@@ -294,11 +311,13 @@ def _closed_by(
 
 
 def _matching_later(p: Punctuation, position: int, at: Longs, columns: dict[int, ClosedCells]) -> Longs:
-    constants = [i for i in p.restricted if isinstance(p.patterns[i], Constant)]
-    rows = columns[constants[0]].rows_of(p.patterns[constants[0]]) if constants else np.arange(len(at))
-    rows = rows[np.searchsorted(at[rows], position, side="right") :]
+    """Returns the later rows that match, found by the attribute with the fewest rows between the pattern's ends."""
+    spans = {i: columns[i].span_of(p.patterns[i]) for i in p.restricted}
+    best = min(spans, key=lambda i: spans[i][1] - spans[i][0])
+    rows = columns[best].rows_of(spans[best])
+    rows = rows[at[rows] > position]
     for i in p.restricted:
-        if len(rows) and i not in constants[:1]:
+        if len(rows) and not (i == best and isinstance(p.patterns[i], Constant)):
             rows = rows[columns[i].matching(rows, p.patterns[i])]
     return rows
 

@@ -103,9 +103,33 @@ class ObservedValues:
     @property
     def format(self) -> str | None:
         """The pattern of all texts that are not blank; None for ISO 8601, no dates, or if days could be months."""
-        texts = [text for _, text in self.texts if text]
-        found = patterns_of(texts) if texts and texts[0][0] in _DATE_BEGINS else []
+        found = self._patterns
         return found[0] if found and not any(one.startswith("MM") for one in found[1:]) else None
+
+    @property
+    def _patterns(self) -> list[str]:
+        texts = [text for _, text in self.texts if text]
+        return patterns_of(texts) if texts and texts[0][0] in _DATE_BEGINS else []
+
+    @property
+    def readings(self) -> list[str]:
+        """The patterns of all texts where days could be months, and what a text is by each; empty elsewhere."""
+        patterns = [] if self.format else self._patterns
+        if not patterns:
+            return []
+        text = next((text for _, text in self.texts if text and text[:2] != text[3:5]), self.texts[0][1])
+        days = (IsoRewriting.of(pattern, days=True).rewrite(pa.array([text]))[0].as_py() for pattern in patterns)
+        shown = (f"{int(day[8:])} {_MONTHS[int(day[5:7]) - 1]} by {p}" for day, p in zip(days, patterns, strict=True))
+        return [f"{text} is {next(shown)}", *shown]
+
+    @property
+    def are_local(self) -> bool:
+        """Whether one of them is a time without a zone."""
+        if self.type != "TIMESTAMP":
+            return False
+        if self.format:
+            return not _ZONE_LETTER.search(self.format)
+        return any(not _ZONED.search(text) for _, text in self.texts if text)
 
     @property
     def have_outer_blanks(self) -> bool:
@@ -136,6 +160,13 @@ class ObservedValues:
         few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
         return ceil(max(falls) / timedelta(seconds=1)) if few and isinstance(domain.sql, TimestampType) else None
 
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_ZONE_LETTER = re.compile(r"[XZz](?=(?:[^']*'[^']*')*[^']*$)")
+_ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 
 _CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|fax$|gtin|isbn|^ean$")
 """Names of codes: a version 2.10 is not a number, a phone number is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 
@@ -271,11 +271,27 @@ class InferredColumn:
         return is_one and all(text for _, text in values.texts)
 
     @property
+    def seen(self) -> list[tuple[str, ObservedValues]]:
+        """The values of the column, or of the fields in its structures, each with the name that options have for it."""
+        if self.leaf.structure is not None:
+            return [(f"{self.name}.{field}", values) for field, values in self.leaf.structure.values]
+        return [] if self.leaf.is_mixed else [(self.name, self.leaf.values)]
+
+    @property
     def noticed(self) -> str:
-        """What its type does not show: text that is joined, and a value that was there once."""
+        """What its type does not show: text that is joined, dates of two readings, and a value that was there once."""
         if self.leaf.is_mixed:
             return f"all text in the {'element' if self.leaf.steps else 'row'}, that of elements in it, too"
+        both = [(name, readings) for name, values in self.seen if (readings := values.readings)]
+        if both:
+            return "; ".join(f"{', '.join(readings)}: {_with_one(name, readings)}" for name, readings in both)
         return "" if self.leaf.structure or self.leaf.values.count != 1 else "seen once"
+
+
+def _with_one(name: str, readings: Sequence[str]) -> str:
+    """What to declare so that dates have one of several readings."""
+    kind = "timestamp" if "HH" in readings[0] else "date"
+    return f"declare a {kind.upper()}, with one as {kind}Format.{name}"
 
 
 def inferred_leaves(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xmlstream.dataclasses import dataclass, replace
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sources.xml.inference.element_profile import ElementProfile, ObservedValues
 from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
@@ -21,10 +21,14 @@ Marks = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class InferredStructure:
-    """The type of a structure, and the options of its fields: `path`, or that of a format, the field, and the value."""
+    """The type of a structure, and the options of its fields: `path`, or that of a format, the field, and the value.
+
+    `values` are those of its fields, by their names.
+    """
 
     type: str
     options: tuple[tuple[str, str, str], ...] = ()
+    values: tuple[tuple[str, ObservedValues], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,13 @@ class _Field:
     other: str
     path: str
     type: str
-    format: str | None = None
+    values: ObservedValues | None = None
     inner: InferredStructure | None = None
+
+    @property
+    def format(self) -> str | None:
+        """The pattern of its dates or times."""
+        return None if self.values is None else self.values.format
 
 
 def row_contents(profile: ElementProfile, row: str, *, is_row: bool = True) -> ElementProfile:
@@ -87,48 +96,51 @@ def inferred_structure(profile: ElementProfile, prefixes: Mapping[str, str], mar
             f"_{prefixes.get(namespace(name), '')}_{local_tag(name)}",
             f"@{local_tag(name) if _is_alone(name, profile.attributes) else prefixed_name(name, prefixes)}",
             values.type_as(local_tag(name)),
-            values.format,
+            values,
         )
         for name, values in profile.attributes.items()
     ]
     if profile.has_text:
-        kind, format_ = _kind_of_text(profile)
-        fields.append(_Field("_VALUE", "_TEXT", "string(.)" if profile.is_mixed else ".", kind, format_))
+        kind, values = _kind_of_text(profile)
+        fields.append(_Field("_VALUE", "_TEXT", "string(.)" if profile.is_mixed else ".", kind, values))
     for tag, child in profile.children.items():
-        inner, (kind, format_) = None, _kind_of_text(child)
+        inner, (kind, seen) = None, _kind_of_text(child)
         if has_more_than_text(child):
             inner = inferred_structure(child, prefixes, marks)
-            kind, format_ = inner.type, None
+            kind, seen = inner.type, None
         elif not child.has_text:
             continue
         kind = f"ARRAY<{kind}>" if child.most > 1 else kind
         other = f"{prefixes.get(namespace(tag), '')}_{child.local}".strip("_")
-        fields.append(_Field(child.local, other, child_step(tag, profile.children, prefixes), kind, format_, inner))
+        fields.append(_Field(child.local, other, child_step(tag, profile.children, prefixes), kind, seen, inner))
     return _structure(fields, marks)
 
 
-def _kind_of_text(profile: ElementProfile) -> tuple[str, str | None]:
+def _kind_of_text(profile: ElementProfile) -> tuple[str, ObservedValues | None]:
     if profile.is_mixed or (profile.children and not has_more_than_text(profile)):
         return "STRING", None
-    return profile.values.type_as(profile.local), profile.values.format
+    return profile.values.type_as(profile.local), profile.values
 
 
 def _structure(fields: Iterable[_Field], marks: Marks) -> InferredStructure:
     named: dict[str, _Field] = {}
-    for field in fields:
-        tries = (field.name, field.other, *(f"{field.name}_{number}" for number in range(2, len(named) + 3)))
+    for each in fields:
+        tries = (each.name, each.other, *(f"{each.name}_{number}" for number in range(2, len(named) + 3)))
         taken = {name.lower() for name in named}
-        named[next(name for name in tries if name.lower() not in taken)] = field
+        named[next(name for name in tries if name.lower() not in taken)] = each
     options: list[tuple[str, str, str]] = []
-    for name, field in named.items():
-        default = default_path(name, *marks, is_structure=field.inner is not None)
-        options += [] if field.path == str(default) else [("path", name, field.path)]
-        if field.format is not None:
-            options.append((f"{'timestamp' if 'TIMESTAMP' in field.type else 'date'}Format", name, field.format))
-        if field.inner is not None:
-            options += [(option, f"{name}.{below}", value) for option, below, value in field.inner.options]
-    written = ", ".join(f"{quoted(name)}: {field.type}" for name, field in named.items())
-    return InferredStructure(f"STRUCT<{written}>", tuple(options))
+    for name, each in named.items():
+        default = default_path(name, *marks, is_structure=each.inner is not None)
+        options += [] if each.path == str(default) else [("path", name, each.path)]
+        if each.format is not None:
+            options.append((f"{'timestamp' if 'TIMESTAMP' in each.type else 'date'}Format", name, each.format))
+        if each.inner is not None:
+            options += [(option, f"{name}.{below}", value) for option, below, value in each.inner.options]
+    written = ", ".join(f"{quoted(name)}: {each.type}" for name, each in named.items())
+    seen = [(name, each.values) for name, each in named.items() if each.values is not None]
+    for name, each in named.items():
+        seen += [(f"{name}.{below}", values) for below, values in each.inner.values] if each.inner else []
+    return InferredStructure(f"STRUCT<{written}>", tuple(options), tuple(seen))
 
 
 def namespace(tag: str) -> str:

@@ -124,6 +124,16 @@ def _likely_order(whole: Sequence[InferredColumn]) -> Guess | None:
     return Guess("punctuate", f"{order}, slack {slack}s" if slack else order, _GUESS.format(why))
 
 
+def _local_times(found: Sequence[InferredColumn]) -> tuple[Guess, ...]:
+    """The zone to name where times have none."""
+    local = [name for column in found for name, values in column.seen if values.are_local]
+    if not local:
+        return ()
+    named = ", ".join(local[:4]) + (", …" if len(local) > 4 else "")
+    why = f"times of {named} have no zone: they are in the session's, by default UTC; if in another, name it"
+    return (Guess("timeZone", "Europe/Berlin", why),)
+
+
 def quoted_if(name: str) -> str:
     """Returns the name for schemes and rules, in back quotes if it needs them."""
     return name if name.isidentifier() and name.isascii() else quoted(name)
@@ -261,7 +271,8 @@ def proposal(
     schemes = tuple(filter(None, promised.findings.said)) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
     guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
-    return replace(found, others=tags, guesses=guessed)
+    zone = () if "timeZone" in options else _local_times(found.columns)
+    return replace(found, others=tags, guesses=(*guessed, *zone))
 
 
 def declared_proposal(

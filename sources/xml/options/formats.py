@@ -15,12 +15,14 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
+from xmlstream.punct_ns.time_zones import is_utc
 from xmlstream.punct_ns.type_names import split_outside
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ class IsoRewriting:
         return rewritten
 
 
-_DAYS = ("dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "dd-MM-yyyy")
+_DAYS = ("dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "dd-MM-yyyy", "MM-dd-yyyy")
 _PATTERNS = (
     *(f"{day}{time}" for day in _DAYS for time in ("", " HH:mm:ss", " HH:mm")),
     *(f"yyyy-MM-dd'T'HH:mm:ss.{'S' * digits}{zone}" for digits in (7, 8, 9) for zone in ("", "XXX")),
@@ -147,6 +149,8 @@ def patterns_of(texts: Sequence[str]) -> list[str]:
 
     >>> patterns_of(["20.11.2026"]), patterns_of(["05/07/2026"]), patterns_of(["2026-11-20"])
     (['dd.MM.yyyy'], ['dd/MM/yyyy', 'MM/dd/yyyy'], [])
+    >>> patterns_of(["02-01-2021"]), patterns_of(["02-01-2021", "13-01-2021"])
+    (['dd-MM-yyyy', 'MM-dd-yyyy'], ['dd-MM-yyyy'])
     >>> patterns_of(["2026-11-20", "2026-11-20+01:00"])
     ['yyyy-MM-dd[XXX]']
     >>> patterns_of(["05/07/2026", "13/07/2026", "31/02/2026"])
@@ -312,6 +316,20 @@ def date_pattern(name: str, given: str) -> str:
     """Checks a pattern of dates or timestamps."""
     IsoRewriting.of(given)
     return given
+
+
+def time_zone(name: str, given: str) -> str:
+    """Checks the name of a time zone; any name of UTC is UTC.
+
+    >>> time_zone("timeZone", "Europe/Berlin"), time_zone("timeZone", "Z")
+    ('Europe/Berlin', 'UTC')
+    """
+    zone = given.strip()
+    try:
+        return "UTC" if is_utc(zone) else zone
+    except UsageError as error:
+        hint = did_you_mean(zone, sorted(available_timezones()), error.hint or "", 0.75)
+        raise UsageError(f"{name} '{given}': {error.what}", hint=hint) from None
 
 
 def name_list(name: str, given: str) -> tuple[str, ...]:

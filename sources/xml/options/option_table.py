@@ -20,6 +20,7 @@ from xmlstream.sources.xml.options.formats import (
     seconds,
     size,
     text,
+    time_zone,
 )
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, namespace_prefixes
 
@@ -89,6 +90,7 @@ _TABLE = (
     Option("doctype", choice(*get_args(WhenDoctype)), default="skip", may_change=True),
     Option("dateFormat", date_pattern),
     Option("timestampFormat", date_pattern),
+    Option("timeZone", time_zone, default="UTC"),
     Option("ignoreSurroundingSpaces", flag, default=True),
     Option("documents", choice(*get_args(ManyDocuments)), default="sequence"),
     Option("partitionedBy", name_list, ()),
@@ -127,7 +129,6 @@ _ALSO = {"charset": "encoding", "rowvalidationxsdpath": "validate"}
 
 _SPARKS = {
     "locale": "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English",
-    "timezone": "leave it out: a time without a zone is in UTC; other times have their offset, as 09:39:21-04:00",
     "samplingratio": "xmlstream infer reads the beginning of the documents; declare the columns",
     "inferschema": "xmlstream infer reads the beginning of the documents; declare the columns",
     "ignorenamespace": "leave it out: a plain name means elements of any namespace, prefix:name those of namespaces",

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,13 @@ from xmlstream.punct_ns.scheme import Scheme, implied, parse_schemes
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
+from xmlstream.punct_ns.time_zones import is_utc
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.local_paths import glob_of, local_path
 from xmlstream.sources.places import is_glob, located
 from xmlstream.sources.xml.options.formats import date_pattern, name_list
 from xmlstream.sources.xml.options.leaf_paths import LeafPath, default_path
+from xmlstream.sources.xml.options.local_times import LocalTimes
 from xmlstream.sources.xml.options.nested_values import Structure, element_of, is_readable
 from xmlstream.sources.xml.options.option_table import (
     OPTIONS,
@@ -303,6 +306,7 @@ class SourceOptions:
     ungrammatical: OnUngrammatical
     encoding: str | None
     doctype: WhenDoctype
+    time_zone: str
     ignore_surrounding_spaces: bool
     max_bytes_per_slice: int | None
     max_bytes_per_partition: int
@@ -346,7 +350,8 @@ class SourceOptions:
             name: option.read(name, given[name]) if name in given else option.default
             for name, option in OPTIONS.items()
         }
-        declared = flattened(Schema.parse(read["schema"])).bounded(read["domains"])
+        local = partial(_moments_in, zone=read["timeZone"])
+        declared = flattened(Schema.parse(read["schema"])).bounded(read["domains"], local)
         for attribute in declared:
             if not is_readable(attribute.domain):
                 raise UsageError(
@@ -432,7 +437,7 @@ class SourceOptions:
     @property
     def lasting(self) -> dict[str, str]:
         """The options as set, without those that may change from one run of a query to the next."""
-        return {name: text for name, text in self.given if not may_change(name)}
+        return {name: text for name, text in self.given if not (may_change(name) or (name, self.time_zone) == _UTC)}
 
     @property
     def has_promise(self) -> bool:
@@ -495,6 +500,31 @@ class SourceOptions:
             if value is not None:
                 given[name] = value
         return SourceOptions.parse(given)
+
+
+_UTC = ("timeZone", "UTC")
+"""What is so where it is not said, too."""
+
+
+def zoned(options: SourceOptions, zone: str) -> SourceOptions:
+    """The options with a session's zone for times without a zone, if they have none of their own and it matters."""
+    if "timeZone" in dict(options.given) or is_utc(zone) or not has_moments(options.schema, options.structures):
+        return options
+    return options.replace(timeZone=zone)
+
+
+def _moments_in(text: str, domain: Domain, *, zone: str) -> str:
+    """The text of a domain's values, with moments for local times."""
+    local = LocalTimes.of(domain.sql, zone)
+    return text if local is None else local.of_pattern(text)
+
+
+def has_moments(schema: Schema, structures: Sequence[Structure | None]) -> bool:
+    """Whether attributes, or fields in them, are of the type TIMESTAMP."""
+    within = [(each.fields, each.structures) for each in structures if each is not None]
+    return any(_of_values(each.domain).sql == TimestampType(zoned=True) for each in schema) or any(
+        has_moments(*each) for each in within
+    )
 
 
 def _would_read(path: str, directory: str) -> bool:

@@ -7,7 +7,8 @@ checked, and blanks that belong to a constant are quoted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from operator import itemgetter
 from typing import Any
 
@@ -23,6 +24,7 @@ from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION
 from xmlstream.punct_ns.sql_type import StringType
+from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.arrow_text import (
@@ -34,6 +36,7 @@ from xmlstream.sources.xml.options.arrow_text import (
     without_line_breaks,
 )
 from xmlstream.sources.xml.options.formats import PrefixRewriting
+from xmlstream.sources.xml.options.local_times import LocalTimes
 from xmlstream.sources.xml.options.nested_values import text_type
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.elements import UnreadableError
@@ -92,17 +95,32 @@ class PatternReader:
     def __init__(self, options: SourceOptions) -> None:
         self._schema = options.schema
         self._trims = options.ignore_surrounding_spaces
-        self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
+        local = (LocalTimes.of(attribute.domain.sql, options.time_zone) for attribute in options.schema)
+        prefixes = (PrefixRewriting(prefix) if prefix else None for prefix in options.prefixes)
+        written = {place: [way for way in both if way] for place, both in enumerate(zip(prefixes, local, strict=True))}
+        self._written = {place: _of_patterns(ways) for place, ways in written.items() if ways}
+        self._local = LocalTimes.of(TimestampType(zoned=True), options.time_zone)
+
+    def _lifespan(self, text: str | None) -> str | None:
+        """A lifespan's text with moments for local times; NotationError if it is none."""
+        if text is None or self._local is None:
+            return text
+        read = Lifespan.read(text, self._schema)
+        moments = [bound for bound in read.bounds if bound.domain.sql == TimestampType(zoned=True)]
+        if not moments:
+            return text
+        bounds = (replace(b, value=self._local.text(b.value)) if b in moments else b for b in read.bounds)
+        return " and ".join([*([] if read.duration is None else [str(read.duration)]), *map(str, bounds)])
 
     def check(self, texts: Sequence[str | None]) -> None:
         """Checks the texts of one punctuation, the last being its lifespan; UnreadableError with the reason."""
         try:
             *bare, lifespan = texts
             if lifespan is not None:
-                Lifespan.read(lifespan, self._schema)
-            for place, prefix in self._prefixes.items():
+                Lifespan.read(self._lifespan(lifespan) or "", self._schema)
+            for place, written in self._written.items():
                 text = texts[place]
-                bare[place] = None if text is None else prefix.of_pattern(text)
+                bare[place] = None if text is None else written(text)
             punctuation_from_texts(bare, self._schema, trim=self._trims)
         except ValueError as error:
             raise UnreadableError(str(getattr(error, "what", error))) from None
@@ -112,14 +130,14 @@ class PatternReader:
         *columns, lifespans = columns
         try:
             for text in pc.drop_null(lifespans.unique()).to_pylist():
-                Lifespan.read(text, self._schema)
+                Lifespan.read(self._lifespan(text) or "", self._schema)
         except ValueError:
             return False
         for index, texts in enumerate(columns):
-            domain, prefix = self._schema[index].domain, self._prefixes.get(index)
+            domain, written = self._schema[index].domain, self._written.get(index)
             try:
                 for text in self._doubtful(index, texts):
-                    pattern_from_text(prefix.of_pattern(text) if prefix else text, domain, trim=self._trims)
+                    pattern_from_text(written(text) if written else text, domain, trim=self._trims)
             except ValueError:
                 return False
         return True
@@ -127,7 +145,7 @@ class PatternReader:
     def _doubtful(self, index: int, texts: Any) -> list[str]:
         different = texts.unique()
         type_ = self._schema[index].domain.sql
-        if isinstance(type_, IntegerType) and index not in self._prefixes and len(different) > 1:
+        if isinstance(type_, IntegerType) and index not in self._written and len(different) > 1:
             # Any number with so few digits is a valid pattern.
             plain = rf"^(\*|-?\d{{1,{type_.free_digits}}})$"
             different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
@@ -136,13 +154,15 @@ class PatternReader:
     def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
         """Quotes constants whose blanks count, since the notation ignores blanks outside quotes.
 
-        Strips the prefix from values that have one. The last column, lifespans, is unchanged.
+        Strips the prefix from values that have one, and writes times without a zone in UTC, in lifespans, too.
         """
         *columns, lifespans = columns
         columns = [
-            _without(self._prefixes[place], texts) if place in self._prefixes else texts
+            _each(texts, self._written[place]) if place in self._written else texts
             for place, texts in enumerate(columns)
         ]
+        if self._local is not None:
+            lifespans = _each(lifespans, self._lifespan)
         if self._trims:
             return [*columns, lifespans]
         return [
@@ -151,18 +171,20 @@ class PatternReader:
         ] + [lifespans]
 
 
-def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:
+def _of_patterns(ways: Sequence[PrefixRewriting | LocalTimes]) -> Callable[[str], str]:
+    """What maps the text of a pattern in all these ways, one after the other."""
+    return lambda text: reduce(lambda so_far, way: way.of_pattern(so_far), ways, text)
+
+
+def _each(texts: Any, of: Callable[[Any], str | None]) -> pa.StringArray:
+    """Maps each distinct text."""
     distinct = texts.dictionary_encode()
-    bare = [prefix.of_pattern(text) for text in distinct.dictionary.to_pylist()]
-    result: pa.StringArray = pa.array(bare, pa.string()).take(distinct.indices)
-    return result
+    mapped: pa.StringArray = pa.array(map(of, distinct.dictionary.to_pylist()), pa.string()).take(distinct.indices)
+    return mapped
 
 
 def _quoted(texts: Any) -> pa.StringArray:
-    distinct = texts.dictionary_encode()
-    quoted = [quoted_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
-    result: pa.StringArray = pa.array(quoted, pa.string()).take(distinct.indices)
-    return result
+    return _each(texts, lambda text: quoted_constant(text) if _is_blank_ended(text) else text)
 
 
 def _is_blank_ended(text: str) -> bool:

@@ -40,7 +40,7 @@ from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, locate, malformed_error
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
-from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, TemplateScanner
+from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, Templates, TemplateScanner
 from xmlstream.sources.xml.parser.token_window import Context, TokenWindow
 from xmlstream.sources.xml.splits.all_tags import Offsets, Tags
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
@@ -87,11 +87,24 @@ def freeze_imports() -> None:
     gc.freeze()
 
 
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What a parser has learnt from regular texts: their templates, and the namespaces of their tuples."""
+
+    templates: Templates
+    namespaces: tuple[str | None, ...]
+
+
 class RangeParser:
     """Parses the ranges of a source and of the sources beside it; `streams` has the parser of each."""
 
-    def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
-        """Reads the attributes `columns` of tuples; None for those of the options."""
+    def __init__(
+        self, options: SourceOptions, columns: tuple[str, ...] | None = None, learnt: Learnt | None = None
+    ) -> None:
+        """Reads the attributes `columns` of tuples; None for those of the options.
+
+        `learnt` is what another parser of the same attributes has learnt from earlier texts.
+        """
         self._options = options
         self._is_parquet = options.is_table
         first, *others = options.streams
@@ -109,8 +122,18 @@ class RangeParser:
         self._windows_to_skip = self._skipped = 0
         self._contexts: dict[tuple[bytes, ...], Context | None] = {}
         self._namespaces: tuple[str | None, ...] = ()
+        if learnt is not None and self._scanner is not None:
+            self._scanner.adopt(learnt.templates)
+            self._namespaces, self._is_regular = learnt.namespaces, True
         self.tuple_schema = self.streams[0].batches.tuple_schema
         self.punctuation_schema = self.streams[0].batches.punctuation_schema
+
+    @property
+    def learnt(self) -> Learnt | None:
+        """What a parser of later texts begins with; None if the last text was not regular: it learns anew."""
+        if self._scanner is None or not self._is_regular:
+            return None
+        return Learnt(self._scanner.templates(), self._namespaces)
 
     def parse(self, range_: ByteRange) -> Iterator[Parsed]:
         """Yields the items of a range, piece by piece; does not raise errors for bad input.

@@ -13,7 +13,7 @@ matches are discarded, and the whole window is parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from lxml import etree
@@ -161,11 +161,23 @@ class _Learnt:
         templates: In the order in which they are tried.
         quotes: Whether quotes are delimiters.
         failures: The number of samples without a template.
+        used: The templates that had an item, by their places.
     """
 
     templates: list[ItemTemplate] = field(default_factory=list)
     quotes: bool = False
     failures: int = 0
+    used: set[int] = field(default_factory=set)
+
+    def matches(self, window: TextWindow) -> list[Matches]:
+        """Returns the items of each template."""
+        found = [window.find(template) for template in self.templates]
+        self.used.update(place for place, items in enumerate(found) if len(items))
+        return found
+
+
+Templates = Mapping[tuple[bytes, ...], _Learnt]
+"""What one scanner hands on to another one: the templates that had an item, by their contexts."""
 
 
 class TemplateScanner:
@@ -186,6 +198,18 @@ class TemplateScanner:
         """Forgets all templates."""
         self._contexts = {}
 
+    def adopt(self, templates: Templates) -> None:
+        """Begins with the templates of another scanner for the same items."""
+        self._contexts = dict(templates)
+
+    def templates(self) -> Templates:
+        """Returns the templates that had an item, without those that none had, so that they do not grow."""
+        return {
+            open_: _Learnt([known.templates[place] for place in sorted(known.used)], known.quotes, known.failures)
+            for open_, known in self._contexts.items()
+            if known.used
+        }
+
     def finds_most(self, text: bytes, open_: tuple[bytes, ...]) -> bool:
         """Whether most items at the beginning of a text are regular; learns their templates.
 
@@ -198,7 +222,7 @@ class TemplateScanner:
         count, gaps = sum(1 for _ in self._start_tag.finditer(text, 0, end)), [(0, end)]
         for _ in range(2):
             window = TextWindow(text[:end], quotes=known.quotes)
-            groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
+            groups, gaps = matches_and_residue(window, known.matches(window))
             if 4 * sum(len(group.ordinal) for group in groups) >= count:
                 break
             if not gaps or not self._learn(known, text[:end], open_, gaps[:1]):
@@ -221,7 +245,7 @@ class TemplateScanner:
         if not _is_text(text):
             return None
         window = TextWindow(text, quotes=known.quotes)
-        groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
+        groups, gaps = matches_and_residue(window, known.matches(window))
         count = sum(len(group.ordinal) for group in groups)
         if len(gaps) > RARE_PART * count and self._learn(known, text, open_, gaps):
             return self.scan(text, open_)
@@ -246,7 +270,7 @@ class TemplateScanner:
                 continue
             sample, stream = found
             if b'="' in sample and not known.quotes:
-                known.templates, known.quotes = [], True
+                known.templates, known.quotes, known.used = [], True, set()
             is_alone = all(tag.start() == 0 for tag in self._start_tag.finditer(sample))
             reader = self._readers[stream]
             template = (

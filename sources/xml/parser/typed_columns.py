@@ -23,6 +23,7 @@ from xmlstream.punct_ns.sql_type import SqlType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.sources.xml.options.arrow_text import characters, only_bytes, read_array, text_ends, without_outer_blanks
 from xmlstream.sources.xml.options.formats import IsoRewriting, PrefixRewriting
+from xmlstream.sources.xml.options.local_times import LocalTimes
 from xmlstream.sources.xml.options.nested_values import Structure, element_of, read_structures
 from xmlstream.sources.xml.options.source import SourceOptions
 
@@ -96,20 +97,24 @@ class ColumnReader:
         trim: bool,
         rewriting: IsoRewriting | PrefixRewriting | None = None,
         structure: Structure | None = None,
+        zone: str = "UTC",
     ) -> None:
         """With `trim`, blanks around a string are removed; for other types they always are.
 
-        `structure` is the declaration of a structure, or of the structures in an array.
+        `structure` is the declaration of a structure, or of the structures in an array. Times without a zone are in
+        `zone`.
         """
         self._name = name
         self._domain = domain
         element = element_of(domain)
         self._elements = (
-            ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting, structure=structure)
+            ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting, structure=structure, zone=zone)
             if element
             else None
         )
-        self._fields = [] if element or structure is None else _fields(name, structure, null_value, trim=trim)
+        self._fields = (
+            [] if element or structure is None else _fields(name, structure, null_value, trim=trim, zone=zone)
+        )
         if self._elements:
             self.type: pa.DataType = pa.list_(pa.field("element", self._elements.type))
         elif structure is not None:
@@ -120,6 +125,7 @@ class ColumnReader:
         self._null_value = null_value
         self._trim = trim or not isinstance(domain.sql, StringType)
         self._rewriting = rewriting
+        self._local = LocalTimes.of(domain.sql, zone)
         self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
 
     @staticmethod
@@ -138,6 +144,7 @@ class ColumnReader:
             trim=options.ignore_surrounding_spaces,
             rewriting=rewriting,
             structure=options.structures[index],
+            zone=options.time_zone,
         )
 
     def read(self, texts: Any) -> tuple[pa.Array[Any], Mapping[int, str]]:
@@ -205,8 +212,14 @@ class ColumnReader:
                 pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
                 and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
             ):
-                return texts.cast(type_).cast(self.type)
+                values: Any = texts.cast(type_)
+                if self._local is not None and not form.endswith("Z$"):
+                    values = self._local.moments(values)
+                return values if values is None else values.cast(self.type)
         return None
+
+    def _read(self, text: str) -> object:
+        return self._domain.read(text if self._local is None else self._local.text(text.strip(BLANKS)))
 
     def _one_by_one(self, texts: Any, given: Any) -> tuple[pa.Array[Any], dict[int, str]]:
         """Parses each distinct text by the algebra's own rules; reasons show it as it was given."""
@@ -215,7 +228,7 @@ class ColumnReader:
         wrong: dict[int, str] = {}
         for code, text in enumerate(distinct.dictionary.to_pylist()):
             try:
-                values.append(self._domain.read(text) if text else None)
+                values.append(self._read(text) if text else None)
             except ValueError as error:
                 values.append(None)
                 wrong[code] = f"{self._name}: {error}"
@@ -253,7 +266,7 @@ class ColumnReader:
         return found
 
 
-def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool) -> list[ColumnReader]:
+def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool, zone: str) -> list[ColumnReader]:
     """Returns the readers of a structure's fields."""
     columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
     return [
@@ -264,6 +277,7 @@ def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bo
             trim=trim,
             rewriting=_iso(pattern, element_of(field.domain) or field.domain),
             structure=below,
+            zone=zone,
         )
         for field, pattern, below in columns
     ]
@@ -289,4 +303,4 @@ _FORMS: dict[SqlType, tuple[tuple[str, pa.DataType], ...]] = {
     TimestampType(zoned=True): ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
     TimestampType(zoned=False): ((_CLOCK + "$", pa.timestamp("us")),),
 }
-"""Forms of dates and timestamps, with the type as which Arrow parses them; without a zone they are in UTC."""
+"""Forms of dates and timestamps, with the type as which Arrow parses them; without a zone they are in the source's."""

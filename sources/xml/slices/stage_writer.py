@@ -26,12 +26,15 @@ from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, r
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
 from xmlstream.sources.xml.parser.malformed import Malformed, set_aside
-from xmlstream.sources.xml.parser.range_parser import Original, RangeParser, originals
+from xmlstream.sources.xml.parser.range_parser import Learnt, Original, RangeParser, originals
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
 
+LearntOf = dict[Reading, Learnt | None]
+"""What the last slice of each reading taught, for the next one; a process keeps it as long as it stages a query."""
 
-def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
+
+def stage(ranges: Iterable[ByteRange], reading: Reading, learnt: LearntOf | None = None) -> list[StagedRange]:
     """Parses ranges, writes their tuples to a Parquet file in the stage's directory, and returns what is staged.
 
     There is a file for the source and for each source beside it. Bad input raises no error: it is reported. A file has
@@ -43,7 +46,7 @@ def stage(ranges: Iterable[ByteRange], reading: Reading) -> list[StagedRange]:
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
         streams = [_Stream(replace(part, stream=number)) for number in range(len(reading.streams))]
-        widened = _parsed(part, streams)
+        widened = _parsed(part, streams, {} if learnt is None else learnt)
         if widened is None:
             return [stream.staged() for stream in streams]
         # Start again, with the attributes that turned out to be needed.
@@ -65,9 +68,10 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> str:
     return path
 
 
-def _parsed(part: RangePart, streams: Sequence[_Stream]) -> RangePart | None:
+def _parsed(part: RangePart, streams: Sequence[_Stream], learnt: LearntOf) -> RangePart | None:
     """Passes all items to the streams; returns a part with more attributes if punctuations restrict unread ones."""
-    parser = RangeParser(part.reading)
+    key = part.reading.staging("")
+    parser = RangeParser(part.reading, learnt=learnt.pop(key, None))
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
     for each in parser.parse_many(part.ranges):
@@ -75,6 +79,7 @@ def _parsed(part: RangePart, streams: Sequence[_Stream]) -> RangePart | None:
             if more := also_restricted(parsed.punctuations, stream.columns):
                 return replace(part, stream=number).with_columns(more)
             stream.add(parsed)
+    learnt[key] = parser.learnt
     return None
 
 

@@ -15,14 +15,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.slices.micro_batches import ReadTask, StagedRange
 from xmlstream.sources.xml.slices.staging_process import StagingProcess
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
+
+if TYPE_CHECKING:
+    from xmlstream.sources.xml.slices.stage_writer import LearntOf
 
 WORTH = 0.8
 """The seconds that the rest of a slice takes from which on workers are started: a start takes 0.4 s of a processor."""
@@ -69,6 +72,7 @@ class LocalStager:
         self._processes: list[StagingProcess] = []
         self._has_started = self._has_closed = False
         self._bytes, self._seconds = 0, 0.0
+        self._learnt: LearntOf = {}
         self._reading = cache(lambda reader, stage: self._sources[reader].staging(stage))
 
     @property
@@ -113,7 +117,7 @@ class LocalStager:
         from xmlstream.sources.xml.slices.stage_writer import stage
 
         started = time.perf_counter()
-        job.run(stage)
+        job.run(partial(stage, learnt=self._learnt))
         self._bytes += job.size
         self._seconds += time.perf_counter() - started
         left = sum(other.size for other in self._waiting)

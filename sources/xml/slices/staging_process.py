@@ -107,14 +107,15 @@ def serve() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, tasks), daemon=True).start()
 
     from xmlstream.sources.xml.parser.range_parser import freeze_imports
-    from xmlstream.sources.xml.slices.stage_writer import stage
+    from xmlstream.sources.xml.slices.stage_writer import LearntOf, stage
 
     freeze_imports()
     _send(results, _READY)
+    learnt: LearntOf = {}
     while True:
         ranges, reading = tasks.get()
         try:
-            answer: tuple[Any, Any] = stage(ranges, reading), None
+            answer: tuple[Any, Any] = stage(ranges, reading, learnt), None
         except Exception as error:  # noqa: BLE001 - raised again in the process that waits
             answer = None, _portable(error)
         _send(results, answer)

@@ -222,7 +222,7 @@ class Documents:
         self._numbers: dict[str, int] = {}
         self._path, self._onto_new = options.path, options.on_replaced == "new"
         self._listed: dict[str, tuple[Document, DocumentStatus]] = {}
-        self._renamed = -1
+        self._renamed, self._compares = -1, False
         self._read = ReadDocuments(read)
         if options.follow:
             self._place.postpone(len(self._read))
@@ -254,15 +254,18 @@ class Documents:
         self._begin(before)
         if not self._place.may_differ():
             return self.known
+        self._compares = byte > 0 or len(self._read) > 0
         found = self._new()
         named = {**self._listed, **self._read.changed}
         was_renamed = self._read.follow_renames(named)
         if self._follow(before, byte, print_ or "", named) or was_renamed:
             found = self._new()
+        del named
         if found and not self._place.is_snapshot:
             # A listing may miss a file that is renamed meanwhile: list again for files that precede the last of these.
             last = self._order(found[-1])
             found = [one for one in self._new() if self._order(one) <= last]
+        self._listed = {}
         if found:
             self._add(found)
         return self.known
@@ -432,7 +435,8 @@ class Documents:
                 # An object that was not read yet is read as it is now.
                 self.known[number] = document
             elif not was_read:
-                self._listed[document.key] = document, present[index][1]
+                if self._compares:
+                    self._listed[document.key] = document, present[index][1]
                 yield document
 
 

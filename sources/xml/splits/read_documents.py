@@ -17,7 +17,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
@@ -58,6 +58,17 @@ class DocumentLog:
         if not all(isinstance(line, dict) for line in lines):
             raise self.damaged()
         return cast("list[Mapping[str, Any]]", lines)
+
+    def each(self) -> Iterator[Mapping[str, Any]]:
+        """Yields its lines one by one; StateError as from `read`."""
+        for line in self._log.lines():
+            try:
+                made = json.loads(line)
+            except ValueError:
+                raise self.damaged() from None
+            if not isinstance(made, dict):
+                raise self.damaged()
+            yield made
 
     def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Appends lines durably."""
@@ -219,12 +230,12 @@ class ReadDocuments:
         if log is None:
             return
         try:
-            text = "".join(line["read"] for line in log.read())
-            rows = np.frombuffer(base64.b64decode(text, validate=True), ROW)
+            parts = [np.frombuffer(base64.b64decode(line["read"], validate=True), ROW) for line in log.each()]
         except (KeyError, TypeError, ValueError):
             raise log.damaged() from None
-        self._logged = len(rows)
-        self._sort_in(rows)
+        self._logged = sum(map(len, parts))
+        if parts:
+            self._sort_in(np.concatenate(parts))
 
     def __len__(self) -> int:
         return len(self._recent) + int(np.count_nonzero(self._rest["size"] != _FORGOTTEN))
@@ -242,7 +253,7 @@ class ReadDocuments:
 
     def _settle(self) -> None:
         self._sort_in(np.array(list(self._recent.values()), ROW))
-        self._recent = {}
+        self._recent, self._seen = {}, np.zeros(0, bool)  # which rows the last listing had is by their places
 
     def _place(self, name: int) -> int | None:
         """Returns where the sorted rows have a name; None if they do not have it."""
@@ -258,8 +269,6 @@ class ReadDocuments:
 
     def begin_listing(self) -> None:
         """Begins to notice which documents a listing has."""
-        if len(self._recent) >= _RECENT:
-            self._settle()
         self._seen, self._same = np.zeros(len(self._names), bool), set()
 
     def unread(self, keys: Sequence[str], statuses: Sequence[DocumentStatus] | None = None) -> list[int]:
@@ -371,7 +380,11 @@ class ReadDocuments:
         return found
 
     def _keep(self, rows: Iterable[Row]) -> None:
-        self._recent.update((row[0], row) for row in rows)
+        """Keeps rows apart, until they are so many that sorting them in costs each of them little."""
+        for row in rows:
+            self._recent[row[0]] = row
+            if len(self._recent) >= max(_RECENT, len(self._names) >> 4):
+                self._settle()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forgets documents: another file has replaced them, or they were removed."""

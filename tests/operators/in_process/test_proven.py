@@ -21,10 +21,10 @@ from xmlstream.operators.expressions.operations.aggregate_functions import AGGRE
 from xmlstream.operators.expressions.operations.casts import CASTS
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.spark_type import NotProven
-from xmlstream.operators.frames.zones import transitions
 from xmlstream.operators.in_process.expressions import translated
 from xmlstream.operators.in_process.names import default_name
 from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.time_zones import transitions
 
 ROWS = 300 if AT_NIGHT else 60
 DRAWN = 3000 if AT_NIGHT else 150

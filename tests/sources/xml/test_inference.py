@@ -553,3 +553,46 @@ def test_whatever_the_document_what_is_inferred_reads_it(
     path = tmp_path_factory.mktemp("any") / "d.xml"
     found = inferred(path, "".join(f"<row>{row}</row>" for row in rows))
     assert len(tuples(found)) == found.rows
+
+
+def _inferred(home: Path, *values: str) -> str:
+    document = home / "in.xml"
+    document.write_text(f"<r>{''.join(f'<t><v>{value}</v><n>1</n></t>' for value in values)}</r>")
+    return proposal(str(document), "t").create_table()
+
+
+def test_a_day_that_could_be_a_month_is_a_string_with_both_readings(tmp_path: Path) -> None:
+    made = _inferred(tmp_path, "02-02-2021", "02-01-2021", "12-01-2021")
+    readings = "02-01-2021 is 2 January by dd-MM-yyyy, 1 February by MM-dd-yyyy"
+    assert f"`v` STRING NOT NULL,  -- {readings}: declare a DATE, with one as dateFormat.v" in made
+    assert "`v` DATE NOT NULL," in (made := _inferred(tmp_path, "02-01-2021", "13-01-2021"))
+    assert "dateFormat.v 'dd-MM-yyyy'" in made
+    assert "dateFormat.v 'MM-dd-yyyy'" in _inferred(tmp_path, "02-01-2021", "01-13-2021")
+    assert "declare a TIMESTAMP, with one as timestampFormat.v" in _inferred(tmp_path, "02/01/2021 10:00")
+    assert "by" not in _inferred(tmp_path, "02.01.2021")
+
+
+def test_a_field_that_could_be_read_in_two_ways_is_named(tmp_path: Path) -> None:
+    made = _inferred(tmp_path, *["<at>2026-07-01 10:00</at><d>02-01-2021</d></v><v><at>2026-07-01 10:00</at>"] * 2)
+    assert "declare a DATE, with one as dateFormat.v.d" in made
+    assert "times of v.at have no zone" in made
+
+
+@pytest.mark.parametrize(
+    ("time", "is_local"),
+    [
+        ("2026-10-25T02:30:00", True),
+        ("20.11.2026 10:00", True),
+        ("2026-10-25T02:30:00Z", False),
+        ("2026-10-25T02:30:00+01:00", False),
+        ("2026-10-25T02:30:00.1234567+01:00", False),
+        ("2026-10-25", False),
+        ("Tue, 3 Jun 2003 09:39:21 EDT", False),
+    ],
+)
+def test_the_zone_is_asked_for_where_times_have_none(tmp_path: Path, time: str, is_local: bool) -> None:
+    made = _inferred(tmp_path, time, time, time)
+    assert ("-- timeZone 'Europe/Berlin'," in made) is is_local
+    followed = made.replace("-- timeZone", "timeZone")
+    (source,) = script.read(f"{followed}\nSELECT * FROM t;").sources
+    assert (source.options.time_zone == "Europe/Berlin") is is_local

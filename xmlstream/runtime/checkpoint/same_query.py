@@ -278,7 +278,7 @@ def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
             yield f"its {name} reads {', '.join(before.inputs)}, not {', '.join(now.inputs)}"
     else:
         for option in sorted(before.operator.keys() | now.operator.keys()):
-            one, other = (as_given(part.operator.get(option)) for part in (before, now))
+            one, other = (as_given(part.operator.get(option, _ELSE.get(option))) for part in (before, now))
             if one != other:
                 yield f"the option {option} of {name} is {one}, not {other}"
     columns, others = ({column[0]: column[1:] for column in part.schema} for part in (before, now))
@@ -288,6 +288,10 @@ def _of_part(before: NodeRecord, now: NodeRecord) -> Iterator[str]:
             yield f"the column {column} of {name} is {one}, not {other}"
     if columns == others and [*columns] != [*others]:
         yield f"the columns of {name} are {', '.join(columns)}, not {', '.join(others)}"
+
+
+_ELSE = {"timeZone": "UTC"}
+"""What an option that is not recorded was, where a session may say otherwise."""
 
 
 def as_given(option: Any) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass
+from xmlstream.operators.expressions.depth import deep_thread
 from xmlstream.operators.storage.store import store_at
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
@@ -256,7 +257,7 @@ class RunningQuery:
         self.id, self.runId, self.name = identity, uuid.uuid4().hex, name
         self._loop, self._on_end = loop, on_end
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=f"query {name or identity}", daemon=True)
+        self._thread = deep_thread(self._run, f"query {name or identity}")
 
     def begin(self) -> RunningQuery:
         """Starts the loop; returns the query."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass, replace
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.expressions.dialect import call_name, named, offset
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import QueryError, did_you_mean
@@ -74,6 +74,9 @@ class Relation:
     node: Node
     fields: tuple[Field, ...]
     rank: OpenRank | None = None
+    _named: Mapping[tuple[str | None, str], list[Field]] | None = field(
+        init=False, default=None, repr=False, compare=False
+    )
 
     @staticmethod
     def of(node: Node, names: Iterable[str] | None = None) -> Relation:
@@ -113,9 +116,17 @@ class Relation:
             return tuple(field for field in self.fields if not field.qualified)
         return tuple(field for field in self.fields if (field.table or "").lower() == table.lower())
 
-    def find(self, name: str, table: str | None = None) -> list[Field]:
+    def find(self, name: str, table: str | None = None) -> Sequence[Field]:
         """The fields that a name may mean; names are compared without case."""
-        return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
+        if self._named is None:
+            named_: dict[tuple[str | None, str], list[Field]] = {}
+            for each in self.fields:
+                tables = [(each.table or "").lower(), *([] if each.qualified else [None])]
+                for of in tables:
+                    named_.setdefault((of, each.name.lower()), []).append(each)
+            object.__setattr__(self, "_named", named_)
+        assert self._named is not None
+        return self._named.get((None if table is None else table.lower(), name.lower()), [])
 
 
 def resolve(

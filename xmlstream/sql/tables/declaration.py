@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass, field
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.extensions import extension
 from xmlstream.operators.expressions.dialect import offset, type_text
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.type_rules import lossless_cast
 from xmlstream.operators.storage.object_urls import OPTIONS, is_object_url, with_options
-from xmlstream.plan.nodes import STATIC_FORMATS, Node, projected, source, static_table
+from xmlstream.plan.nodes import STATIC_FORMATS, Node, Scan, StreamScan, projected, source, static_table
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError, did_you_mean
 from xmlstream.punct_ns.schema import Attribute, Schema, flattened
 from xmlstream.punct_ns.slices import quoted
@@ -23,7 +23,8 @@ from xmlstream.sink.target import PARTITIONED, SINKS, Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sources.parquet_table import parquet_options
 from xmlstream.sources.places import Document
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.source import SourceOptions, zoned
+from xmlstream.sources.xml.options.text_column import TextColumn
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
@@ -174,6 +175,26 @@ def scan(
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node
+
+
+def in_zone(node: Node, zone: str) -> Node:
+    """A table in a session: where its source says no `timeZone`, times without a zone are in the session's zone."""
+    if not node.inputs:
+        read = _in_zone(node.operator, zone)
+        return node if read is node.operator else Node(read, (), node.label)
+    below = tuple(in_zone(each, zone) for each in node.inputs)
+    return node if below == node.inputs else Node(node.operator, below, node.label)
+
+
+def _in_zone(operator: Any, zone: str) -> Any:
+    match operator:
+        case StreamScan(texts=TextColumn() as texts):
+            options = zoned(texts.options, zone)
+            return operator if options is texts.options else replace(operator, texts=replace(texts, options=options))
+        case Scan(options=SourceOptions(format="xml") as given):
+            options = zoned(given, zone)
+            return operator if options is given else replace(operator, options=options)
+    return operator
 
 
 def _without_columns(options: Mapping[str, str], columns: str | None) -> Mapping[str, str]:

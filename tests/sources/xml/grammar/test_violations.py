@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracles import oracle
+from tests.samples.punctuation_kinds import KINDS, SCHEMA
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, arrow_type
-from xmlstream.sources.xml.grammar.late_tuples import violating_rows
+from xmlstream.sources.xml.grammar.late_tuples import ClosedCells, violating_rows
 
 
 def table(rows: list[tuple[int, tuple[Any, ...]]], schema: Schema) -> pa.Table:
@@ -83,3 +84,26 @@ def test_the_ends_of_the_calendar_are_told_apart(type_: str) -> None:
             p = Punctuation.of(schema, t=form.format(domain.write(value)))
             found = violating_rows(table, [(-1, p)], schema).tolist()
             assert found == [row for row, other in enumerate(values) if p.matches((other,))]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if len(KINDS[kind](0)) > 1])
+def test_a_punctuation_of_several_attributes_is_compared_with_few_tuples(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With those between its ends on one attribute, whichever has the fewest."""
+    rows_of, seen = ClosedCells.rows_of, 0
+
+    def counted(cells: ClosedCells, span: tuple[int, int]) -> Any:
+        nonlocal seen
+        found = rows_of(cells, span)
+        seen += len(found)
+        return found
+
+    monkeypatch.setattr(ClosedCells, "rows_of", counted)
+    several, schema = 300, Schema(tuple(SCHEMA)[:4])
+    values = [(10 * k, 10 * k, f"u{k:06}", 2.0 * k) for k in range(several)]
+    said = [(2 * k + 1, Punctuation.of(schema, KINDS[kind](k))) for k in range(several)]
+    rows = [(2 * k, row) for k, row in enumerate(values)]
+    found = violating_rows(table(rows, schema), said, schema).tolist()
+    assert found == [k for k, row in enumerate(values) if any(p.matches(row) for _, p in said[:k])]
+    assert seen < 30 * several

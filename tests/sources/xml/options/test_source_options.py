@@ -24,10 +24,6 @@ def test_charset_is_sparks_other_name_of_the_encoding() -> None:
     ("option", "hint"),
     [
         ("locale", "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English"),
-        (
-            "timeZone",
-            "leave it out: a time without a zone is in UTC; other times have their offset, as 09:39:21-04:00",
-        ),
         ("samplingRatio", "xmlstream infer reads the beginning of the documents; declare the columns"),
         ("rowTags", "did you mean rowTag?"),
     ],

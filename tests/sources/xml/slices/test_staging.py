@@ -8,22 +8,27 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.punct_ns.errors import MalformedInput, XmlStreamError
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.parser.item_templates import ItemTemplate
+from xmlstream.sources.xml.slices.micro_batches import ReadTask
 from xmlstream.sources.xml.slices.sources_reader import SourcesReader
 from xmlstream.sources.xml.slices.staging import LocalStager
 from xmlstream.sources.xml.slices.staging_process import StagingProcess
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 
-def source(path: Path) -> Reading:
-    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "maxBytesPerPartition": "8k"}
+def source(path: Path, **more: str) -> Reading:
+    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "maxBytesPerPartition": "8k", **more}
     declared = SourceOptions.parse({**given, "follow": "false", "close": "true"})
     return Reading.of(declared, stage=str(path.parent / "stage"), name="a")
 
@@ -139,3 +144,99 @@ def _lives(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+ITEMS = 4000  # so many that it pays to learn their templates
+SHAPES = (
+    "<row><h>{}</h></row>",
+    "<row><x/><h>{}</h></row>",
+    '<row a="1">\n<h>{}</h></row>',
+    "<row><h>{}</h><y>z</y></row>",
+)
+
+
+def shaped(path: Path, shapes: list[str], root: str = "r") -> list[int]:
+    """Writes documents whose items have one shape each; returns their values."""
+    numbers = iter(range(len(shapes) * ITEMS))
+    for number, shape in enumerate(shapes):
+        items = "".join(shape.format(next(numbers)) for _ in range(ITEMS))
+        (path / f"{number:03}.xml").write_text(f"<{root.format(number)}>{items}</r>")
+    return list(range(len(shapes) * ITEMS))
+
+
+def staged_one_by_one(options: Reading, path: Path, *, anew: bool = False) -> tuple[list[Any], list[int], LocalStager]:
+    """What each document has as a slice of its own: values, numbers of punctuations, of bad items; what each learnt."""
+    found, learnt, stager = list[Any](), list[int](), LocalStager([options], cores=1)
+    learn, count = ItemTemplate.learn, [0]
+
+    def counted(*given: Any, **named: Any) -> ItemTemplate | None:
+        count[0] += 1
+        return learn(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ItemTemplate, "learn", counted)
+        for number, document in enumerate(sorted(path.glob("*.xml"))):
+            range_ = ByteRange(Document.at(document), 0, 0, document.stat().st_size, ends="root", namespaces=("",))
+            count[0] = 0
+            stager = LocalStager([options], cores=1) if anew else stager
+            (row,) = stager.begin([ReadTask((range_,))], path / f"stage-{number % 2}").rows()
+            values = pq.read_table(row.path)["h"].to_pylist() if row.path else []
+            found.append((values, len(row.punctuations or ()), [bad.position for bad in row.bad]))
+            learnt.append(count[0])
+    return found, learnt, stager
+
+
+def values_of(found: list[Any]) -> list[int]:
+    return [value for values, _, _ in found for value in values]
+
+
+def test_templates_are_learnt_once_and_anew_when_the_shape_of_documents_changes(tmp_path: Path) -> None:
+    shapes = [SHAPES[number] for number in (0, 0, 0, 1, 1, 1, 0, 0, 2, 2, 3, 3, 0, 0)]
+    expected = shaped(tmp_path, shapes)
+    found, learnt, _ = staged_one_by_one(source(tmp_path), tmp_path)
+    assert values_of(found) == expected
+    assert learnt[0] > 0
+    assert learnt[1] == learnt[2] == learnt[5] == learnt[7] == learnt[9] == learnt[11] == learnt[13] == 0
+
+
+def test_what_was_learnt_does_not_grow_with_shapes_nor_with_the_elements_around_items(tmp_path: Path) -> None:
+    shapes = [f"<row><n{number}/><h>{{}}</h></row>" for number in range(12)]
+    expected = shaped(tmp_path, shapes, "r day='{}'")
+    found, learnt, stager = staged_one_by_one(source(tmp_path), tmp_path)
+    assert values_of(found) == expected
+    assert all(learnt)
+    (kept,) = [each for each in stager._learnt.values() if each is not None]
+    assert sum(len(known.templates) for known in kept.templates.values()) <= 2
+
+
+ODD = (
+    *SHAPES,
+    "<row a='1'><h>{}</h></row>",
+    "<row><h><![CDATA[{}]]></h></row>",
+    "<row><!-- {0} --><h>{0}</h></row>",
+    '<p:row xmlns:p="urn:p"><h>{}</h></p:row>',
+    "<row>{0}<h>\n{0} </h></row>",
+    "<other>{0}</other><row><h>{0}</h></row>",
+    "<row><h>{}</h></row><p:row xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'><h>-1</h></p:row>",
+)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + (100 if AT_NIGHT else 4)))
+def test_what_was_learnt_changes_no_row(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    shapes = []
+    for _ in range(8):
+        mixed = random.choices(ODD, k=random.choice([1, 1, 2, 3]))
+        rare = random.choice([0, 0, 0.03])
+        shapes.append((mixed, rare))
+    for at, (mixed, rare) in enumerate(shapes):
+        items = "".join(
+            (random.choice(ODD) if random.random() < rare else mixed[value % len(mixed)]).format(value)
+            for value in range(ITEMS)
+        )
+        root = random.choice(["r", "r", f'r day="{at}"'])
+        (tmp_path / f"{at:03}.xml").write_text(f"<{root}>{items}</r>")
+    reading = source(tmp_path, mode=random.choice(["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]), ungrammatical="drop")
+    found, _, _ = staged_one_by_one(reading, tmp_path)
+    expected, _, _ = staged_one_by_one(reading, tmp_path, anew=True)
+    assert found == expected

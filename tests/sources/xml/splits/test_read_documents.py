@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -12,8 +13,9 @@ from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.range_parser import RangeParser
+from xmlstream.sources.xml.splits import read_documents
 from xmlstream.sources.xml.splits.documents import Documents
-from xmlstream.sources.xml.splits.read_documents import READ_LOG, replacement
+from xmlstream.sources.xml.splits.read_documents import READ_LOG, ReadDocuments, name_hash, replacement
 from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 
 
@@ -246,3 +248,35 @@ def test_a_small_document_is_opened_once_to_be_planned(tmp_path: Path, monkeypat
     after, ranges = reading.planner.advance(reading.at, reading.planner.sizes(reading.at), None)
     assert (after.document, len(ranges)) == (20, 20)
     assert opened == [f"{number:02}.xml" for number in range(20)]
+
+
+def test_of_documents_that_were_read_only_their_rows_are_left_at_once(tmp_path: Path) -> None:
+    """No object of each stays until another document comes, which may take for ever."""
+    reading = Reading(tmp_path)
+    for number in range(200):
+        (reading.place / f"{number:03}.xml").write_bytes(document(3 * number))
+    with mock.patch.object(read_documents, "_RECENT", 8):
+        assert reading.slice() == list(range(600))
+        assert reading.slice() == []
+        documents = reading.planner._documents
+        documents.forget(reading.at.document)
+    read = documents._read
+    assert len(read) == 200
+    assert len(read._recent) <= max(8, 200 // 16)
+    held = [documents._listed, documents._numbers, list(documents.known), documents._read.changed, read._recent]
+    assert sum(map(len, held)) <= 16  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", [range(60), range(59, -1, -1)])
+def test_rows_are_sorted_in_as_they_come_and_the_last_of_a_name_counts(order: range) -> None:
+    with mock.patch.object(read_documents, "_RECENT", 4):
+        read = ReadDocuments(None)
+        there = [Document.at(f"in/{number}.xml") for number in order]
+        for round_ in range(2):
+            read.add((one, (name_hash(one.key), number, 10 + round_, 0, 0, 0)) for number, one in enumerate(there))
+        assert len(read) == 60
+        assert [read._of(name_hash(one.key)) for one in there] == [
+            (name_hash(one.key), number, 11, 0, 0, 0) for number, one in enumerate(there)
+        ]
+        read.forget(one.key for one in there[::2])
+        assert [read.has(one) for one in there] == [False, True] * 30
