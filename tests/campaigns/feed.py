@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,11 +159,11 @@ class Campaign:
     def _sample(self, run: Running, feed: Feed) -> None:
         alive = list(processes(run.mark))
         sizes = []
-        for path in (self._scratch / "state").rglob("*"):
-            try:
-                sizes += [path.stat().st_size] if path.is_file() else []
-            except FileNotFoundError:
-                continue
+        # `rglob` fails where a directory goes as it looks.
+        for directory, _, names in os.walk(self._scratch / "state"):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    sizes.append((Path(directory) / name).stat().st_size)
         now = self._before + processor_seconds(alive)
         memory = sum(map(resident, alive))
         self.samples.append(Sample(feed.elapsed, now, feed.written, memory, len(sizes), sum(sizes)))

@@ -130,8 +130,8 @@ RUN_OPTIONS = keywords_of(RunOptions, _DEFAULTS, _MEANINGS)
 
 
 _TAKEN = (
-    "to_arrow() returns all tuples as a table, and to_arrow().to_pandas() as a frame of pandas; slices() returns one"
-    " slice after the other"
+    "show() prints the first tuples, head(n) returns them; to_arrow() returns all as a table, to_pandas() as a frame of"
+    " pandas; slices() returns one slice after the other"
 )
 _WRITTEN = 'run(output="out") writes XML, or Parquet as "out.parquet"; to_table("lake.db.t").run() appends to a table'
 _GROUPED = 'group_by("k").agg("max(a) AS a", "count(*) AS n")'
@@ -148,7 +148,7 @@ def _table(default: str, listed: Mapping[str, str]) -> Mapping[str, str]:
 ON_QUERIES = _table(
     "help(xs.Query) lists its methods; " + _IN_SQL,
     {
-        "show count take head first tail toPandas toLocalIterator toDF display rows sample": _TAKEN,
+        "take first tail toLocalIterator toDF display rows sample": _TAKEN,
         "foreach foreachBatch": "foreach_slice(f).run() calls f(tuples, punctuations, number)",
         "write writeStream save saveAsTable cache persist checkpoint": _WRITTEN,
         "awaitTermination stop trigger": 'start("out", "state") returns a handle with awaitTermination() and stop()',
@@ -303,6 +303,14 @@ _OF_SPARK = {
 }
 """Options that a run does not have, and what to write instead."""
 
+_OF_RESULTS = {
+    "output": 'query.insert_into("out")',
+    "sink": "query.insert_into(sink=…)",
+    "row_tag": 'query.insert_into("out", row_tag="hour")',
+    "root_tag": 'query.insert_into("out", root_tag="hours")',
+}
+"""Options of one result, and where they stand for several."""
+
 
 def called(value: object) -> str:
     """How messages name an argument: a DataFrame, not its rows."""
@@ -340,6 +348,9 @@ def require_known(options: Mapping[str, Any]) -> None:
         UsageError: An option is unknown.
     """
     for name in options:
+        if name in _OF_RESULTS:
+            hint = f"write it where the result is: {_OF_RESULTS[name]}"
+            raise UsageError(f"{name} is an option of a result, not of a run of several", hint=hint)
         if name not in RunOptions.__annotations__:
             names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
             hint = _OF_SPARK.get(name) or did_you_mean(name, names, f"there are {', '.join(names)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -278,6 +279,46 @@ class Runnable:
         return pa.concat_tables(tables or [no_rows(self.schema)], promote_options="permissive")
 
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
+
+    @takes(COMMON_OPTIONS)
+    def to_pandas(self, **options: Unpack[CommonOptions]) -> Any:
+        """Runs to the end of the input, and returns all tuples as a frame of pandas; raises as `to_arrow` does.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise UsageError("pandas is not installed", hint="pip install pandas; to_arrow() needs none")
+        return self.to_arrow(**options).to_pandas()
+
+    toPandas = to_pandas  # noqa: N815 - as PySpark spells it
+
+    @takes(COMMON_OPTIONS)
+    def head(self, n: int = 5, **options: Unpack[CommonOptions]) -> list[dict[str, Any]]:
+        """Runs until there are n tuples, and returns these, each as a dictionary; raises as `to_arrow` does."""
+        found: list[dict[str, Any]] = []
+        for slice_ in self.slices(**options):
+            found += slice_.tuples.slice(0, n - len(found)).to_pylist()
+            if len(found) >= n:
+                break
+        return found
+
+    @takes(COMMON_OPTIONS)
+    def count(self, **options: Unpack[CommonOptions]) -> int:
+        """Runs to the end of the input, and returns the number of tuples; raises as `to_arrow` does."""
+        return sum(slice_.tuples.num_rows for slice_ in self.slices(**options))
+
+    @takes(COMMON_OPTIONS)
+    def show(self, n: int = 20, **options: Unpack[CommonOptions]) -> None:
+        """Runs until there are n tuples, and prints these as a table; raises as `to_arrow` does."""
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*self.schema.names, box=box.ASCII2)
+        for row in self.head(n, **options):
+            table.add_row(*("null" if value is None else str(value) for value in row.values()))
+        Console(markup=False, highlight=False).print(table)
 
     @takes(COMMON_OPTIONS)
     def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:

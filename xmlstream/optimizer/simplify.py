@@ -120,11 +120,18 @@ class _Merged:
         return _Merged(node, None, {column.attribute.name: column.copy_of for column in _columns(node)})
 
     def takes(self, node: Node) -> bool:
-        """Whether a projection above uses each attribute that these compute at most once."""
-        trees = [expression(column.expression) for column in _columns(node)]
-        columns = (column.name for tree in trees for column in tree.find_all(exp.Column))
-        used = [name for name in columns if self.copies.get(name, name) is None]
-        return len(used) == len(set(used))
+        """Whether a projection above uses each attribute that these compute at most once, and none in a choice.
+
+        Of `coalesce(a, b)` each attribute has punctuations of its own; of what computes b there they are lost.
+        """
+        trees = {column: expression(column.expression) for column in _columns(node)}
+        used = [
+            (name, bool(column.either))
+            for column, tree in trees.items()
+            for name in (each.name for each in tree.find_all(exp.Column))
+            if self.copies.get(name, name) is None
+        ]
+        return len(used) == len(dict(used)) and not any(chosen for _, chosen in used)
 
     def below(self, node: Node) -> _Merged:
         """These and a projection above them; the trees move into it."""

@@ -10,6 +10,7 @@ import pytest
 
 import xmlstream
 from tests.harness.pages import ROOT
+from xmlstream.builder import runnable
 
 SENSOR = str(ROOT / "data" / "sensor1.xml")
 xs: Any = xmlstream  # what is wrong here is wrong for mypy, too
@@ -118,7 +119,9 @@ HABITS = {
     "q['hour']": 'select("hour")',
     "q[['sid', 'hour']]": 'select("sid", "hour")',
     "q.hour": 'where("hour = 3")',
-    "q.head()": "to_arrow().to_pandas()",
+    "q.take(3)": "head(n)",
+    "q.insert_into('out').run(output='x')": 'query.insert_into("out")',
+    "xs.run([q.insert_into('out')], row_tag='x')": 'query.insert_into("out", row_tag=',
     "q.with_watermark('ts', '5 minutes')": 'punctuate("order of ts, slack 5 minutes")',
     "q.repartition(3)": "leave it out",
     "q.filter('hour > 3', 'min < 5')": 'where("a > 3 AND b < 5")',
@@ -218,3 +221,23 @@ def test_a_receiver_writes_into_a_directory(tmp_path: Path) -> None:
 def test_a_wrong_row_tag_is_answered_with_the_nearest_one(session: Any, tmp_path: Path) -> None:
     with pytest.raises(xs.InputError, match=r"no item in sensor1: .*; rowTag tempdata is meant\?"):
         xs.read(session, SENSOR, COLUMNS, rowTag="tempdat").run(tmp_path / "out")
+
+
+def test_a_query_shows_counts_and_returns_its_tuples_as_one_types_it(
+    query: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    rows = query.to_arrow().to_pylist()
+    assert (query.head(3), query.count(), query.head(1_000_000)) == (rows[:3], len(rows), rows)
+    query.select("hour", "nullif(min, 0) AS m").show(2)
+    assert capsys.readouterr().out.splitlines() == [
+        "+------+------+",
+        "| hour | m    |",
+        "+------+------+",
+        "| 0    | null |",
+        "| 0    | 1    |",
+        "+------+------+",
+    ]
+    monkeypatch.setattr(runnable, "find_spec", lambda name: None)
+    with pytest.raises(xs.UsageError, match="pandas is not installed"):
+        query.toPandas()

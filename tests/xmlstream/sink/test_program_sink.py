@@ -175,5 +175,5 @@ def test_what_is_no_sink_is_refused(session: Session, tmp_path: Path) -> None:
         query.insert_into("out", sink=Ledger(tmp_path))
     with pytest.raises(xs.UsageError, match="needs a checkpoint"):
         query.start("out")
-    with pytest.raises(AttributeError, match=r"to_arrow\(\)\.to_pandas\(\)"):
-        query.toPandas()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"head\(n\) returns them"):
+        query.take(3)  # type: ignore[attr-defined]
