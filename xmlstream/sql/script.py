@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.frames.auto_engine import AutoEngine
 from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.operators.frames.auto_engine import AutoEngine
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
 from xmlstream.punct_ns.errors import QueryError, UsageError
