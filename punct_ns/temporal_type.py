@@ -17,6 +17,7 @@ _MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1)
+_EPOCH_OF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000  # microseconds
 
@@ -120,10 +121,11 @@ class TimestampType(DiscreteType):
 
     def ordinal(self, value: Value) -> int:
         assert isinstance(value, datetime)
-        return (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+        since = value - (_EPOCH_OF_UTC if self.zoned else _EPOCH)
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
     def value(self, ordinal: int) -> datetime:
-        return (_EPOCH + ordinal * _MICROSECOND).replace(tzinfo=UTC if self.zoned else None)
+        return (_EPOCH_OF_UTC if self.zoned else _EPOCH) + timedelta(0, 0, ordinal)
 
     def place_of_text(self, text: str) -> int | Fraction:
         micros, zoned = _microseconds(text)

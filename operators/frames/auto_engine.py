@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from xmlstream.operators.frames.frame import EACH, Chosen, Frame, Join, Observed, Table, Union
+from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import QueryError, UsageError, counted, is_left_to_spark, is_of_value, unproven
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class AutoEngine:
                 self._most_rows = inf
 
     def planned_by_spark(self, refused: str) -> SparkEngine:
-        """Spark, for a query of which this part was refused; its slices will meet it, and be computed by Spark.
+        """Spark, for a query with this refused part; its slices will meet it, and be computed by Spark.
 
         Raises:
             UsageError: Spark cannot be started.
@@ -225,10 +226,8 @@ class AutoEngine:
 
     def write(self, frame: Frame, path: str) -> None:
         """Computes the rows into a Parquet directory or file."""
-        begun = Path(path)
-        self._computed(
-            lambda engine: engine.write(self._of(engine, frame), path), lambda: begun.unlink(missing_ok=True)
-        )
+        folder, name = folder_at(Path(path).parent), Path(path).name
+        self._computed(lambda engine: engine.write(self._of(engine, frame), path), lambda: folder.delete(name))
 
     def write_parts(self, frame: Frame, writer: Any, columns: str) -> pa.Table:
         """Computes the rows, and gives them to the writer; no report names what it has written in vain."""

@@ -149,11 +149,11 @@ def test_small_slices_cost_what_they_cost_in_process(bench: list[Measure], scrat
     for directory, tuples in ((few, 100), (many, 10_000)):
         sensors.write_sensors(directory, 2, SLICES, 1, tuples // 2, seed=1)
     auction_documents.write_auctions(auctions, 2_000 * SLICES, House(seed=2, bid_streams=2))
-    limits = tuple(f"{(auctions / name).stat().st_size // SLICES}b" for name in ("auction.xml", "bid1.xml"))
+    auction, bid = (f"{(auctions / name).stat().st_size // SLICES}b" for name in ("auction.xml", "bid1.xml"))
     queries: dict[str, Callable[[Any], xs.Query]] = {
         "warehouse, 100 tuples": lambda session: asking.warehouse(session, few, "8k"),
         "warehouse, 10,000 tuples": lambda session: asking.warehouse(session, many, "850k"),
-        "closing price, 2,000 events": lambda session: asking.closing_price(session, auctions, limits),
+        "closing price, 2,000 events": lambda session: asking.closing_price(session, auctions, (auction, bid)),
     }
     for what, query in queries.items():
         turns = {name: partial(a_slice, query(each), scratch / f"small-{name}") for name, each in both.items()}

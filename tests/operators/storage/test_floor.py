@@ -23,6 +23,7 @@ NAMES = {"open", "FileIO"}
 
 ALLOWED: Mapping[str, str] = {
     "operators/storage/": "the floor itself",
+    "operators/in_process/engine.py": "scratch of DuckDB",
     "sources/generators/": "writes the documents of samples, which are inputs",
     "sources/receivers/open_documents.py": "the documents of a spool grow while others read them",
     "sources/receivers/spool.py": "makes the directory of the journal",
