@@ -11,7 +11,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -93,6 +93,30 @@ def written(table: pa.Table, place: str, **options: Any) -> str:
     pq.write_table(table, begun, store_schema=False, **options)
     store.finish(key, begun)
     return place
+
+
+StagedTuples: TypeAlias = str | pa.Table
+"""Rows on their way to what computes them: the place of a Parquet file, or a table, where that is the same process."""
+
+
+def columns_there(staged: StagedTuples) -> list[str]:
+    """The names of the columns."""
+    return staged.column_names if isinstance(staged, pa.Table) else pq.read_schema(opened(staged)).names
+
+
+def rows_of(staged: StagedTuples, names: Sequence[str] | None = None) -> pa.Table:
+    """The columns with these names, or all."""
+    if isinstance(staged, pa.Table):
+        return staged if names is None else staged.select(list(names))
+    read = pq.read_table(opened(staged), columns=None if names is None else list(names), partitioning=None)
+    return read if names is None else read.select(list(names))
+
+
+def staged_like(table: pa.Table, other: StagedTuples) -> StagedTuples:
+    """A table staged as another one is: in a file beside its file, or in memory."""
+    if isinstance(other, pa.Table):
+        return table
+    return written(table, beside(other, f"tuples-{uuid.uuid4().hex}.parquet"), compression="none")
 
 
 def put(table: pa.Table, url: str, **options: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import itertools
 import os
 import re
 import shutil
@@ -20,7 +19,6 @@ from unittest import mock
 
 import pytest
 
-import xmlstream as xs
 from tests.harness.pages import EXAMPLES, PACKAGES, PAGES, ROOT, blocks, copied, pictures, text
 from tests.tools import commands
 from xmlstream.punct_ns.errors import DISTRIBUTION
@@ -96,31 +94,6 @@ def test_the_python_sessions_print_what_they_show() -> None:
         examples = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.line)
         said: list[str] = []
         assert not doctest.DocTestRunner(verbose=False).run(examples, out=said.append).failed, "".join(said)
-
-
-def test_the_site_begins_with_a_query_that_answers_what_it_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sql, shown, python = (block.text for block in blocks("tests/tools/site/index.md"))
-    log = re.search(r"<power>.*</power>\n", text("README.md"), re.DOTALL)
-    assert log is not None
-    monkeypatch.chdir(tmp_path)
-    Path("power.xml").write_text(log[0].replace("</power>", ""))
-    session = xs.open_session(engine="duckdb")
-    (part,) = itertools.islice(xs.from_sql(session, sql).slices(follow=True), 1)
-    hours = [f"<hour>{row['hour']:%Y-%m-%dT%H:%M:%S.%fZ}</hour>" for row in part.tuples.to_pylist()]
-    assert hours == re.findall("<hour>.*?</hour>", shown)
-    assert [f"{row['highest']:g}" for row in part.tuples.to_pylist()] == re.findall("<highest>(.*?)</highest>", shown)
-    printed: list[object] = []
-
-    def printing(rows: object) -> None:
-        printed.append(rows)
-        sys.exit()
-
-    names = {"print": printing}
-    with pytest.raises(SystemExit):
-        exec(python.replace("open_session()", "open_session(engine='duckdb')"), names)
-    assert printed == [part.tuples.to_pylist()]
 
 
 def test_the_first_query_is_the_one_that_the_data_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ import typer.main
 
 import xmlstream as xs
 import xmlstream.testing as xt
-from tests.harness.pages import PAGES, ROOT, blocks, first_cells, section
+from tests.harness.pages import PAGES, ROOT, blocks, first_cells, section, text
 from xmlstream.cli.commands import app
 from xmlstream.sink.target import SINKS
 
@@ -58,21 +59,36 @@ def test_the_address_of_a_page_is_its_path(built: Path) -> None:
 
 def test_the_landing_page_has_a_picture_a_query_and_three_doors(built: Path) -> None:
     front = (built / "index.html").read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
-    assert front.count("<img ") == front.count("<pre>") == 1
+    assert (front.count("<img "), front.count("<pre>")) == (1, 3)
     (doors,) = re.findall(r'<ul class="doors.*?</ul>', front, re.DOTALL)
     assert re.findall(r'href="([^"]+)"', doors) == [
         f"xmlstream/manual/{name}.html" for name in ("tutorial", "cookbook", "closing")
     ]
 
 
-def test_the_query_of_the_landing_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_landing_page_shows_what_its_query_answers_in_sql_and_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql, shown, python = (block.text for block in blocks(f"tests/tools/site/{site.LANDING}"))
+    log = re.search(r"<power>.*</power>\n", text("README.md"), re.DOTALL)
+    assert log is not None
     monkeypatch.chdir(tmp_path)
-    times = ("00:10:00", "00:40:00", "00:39:30", "01:10:00")
-    rows = [f"<reading><at>2026-03-01T{at}</at><kw>{kw}</kw></reading>" for kw, at in enumerate(times)]
-    Path("power.xml").write_text(f"<power>{''.join(rows)}</power>", encoding="utf-8")
-    (query,) = [block.text for block in blocks(f"tests/tools/site/{site.LANDING}")]
-    hours = xs.from_sql(xs.open_session(engine="duckdb"), query).to_arrow()
-    assert hours.sort_by("hour")["highest"].to_pylist() == [2, 3]
+    Path("power.xml").write_text(log[0].replace("</power>", ""))
+    session = xs.open_session(engine="duckdb")
+    (part,) = itertools.islice(xs.from_sql(session, sql).slices(follow=True), 1)
+    hours = [f"<hour>{row['hour']:%Y-%m-%dT%H:%M:%S.%fZ}</hour>" for row in part.tuples.to_pylist()]
+    assert hours == re.findall("<hour>.*?</hour>", shown)
+    assert [f"{row['highest']:g}" for row in part.tuples.to_pylist()] == re.findall("<highest>(.*?)</highest>", shown)
+    printed: list[object] = []
+
+    def printing(rows: object) -> None:
+        printed.append(rows)
+        sys.exit()
+
+    names = {"print": printing}
+    with pytest.raises(SystemExit):
+        exec(python.replace("open_session()", "open_session(engine='duckdb')"), names)
+    assert printed == [part.tuples.to_pylist()]
 
 
 def test_copy_buttons_copy_what_is_typed_by_keyboard_too(built: Path, browser: Browser) -> None:
@@ -80,10 +96,10 @@ def test_copy_buttons_copy_what_is_typed_by_keyboard_too(built: Path, browser: B
     page = browser.new_page()
     page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
     page.goto((built / "index.html").as_uri())
-    page.get_by_role("button", name="Copy").focus()
+    page.get_by_role("button", name="Copy").first.focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Copied").wait_for()
-    (query,) = [block.text for block in blocks(f"tests/tools/site/{site.LANDING}")]
+    query = blocks(f"tests/tools/site/{site.LANDING}")[0].text
     assert page.evaluate("copied") == query.rstrip()
     page.goto((built / "reference" / "commands.html").as_uri())
     page.locator(".highlight-console").first.get_by_role("button").click()

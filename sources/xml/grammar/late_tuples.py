@@ -9,7 +9,6 @@ tuples in the same way; closed strings of earlier slices, which may be too many 
 
 from __future__ import annotations
 
-import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -20,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
-from xmlstream.operators.storage.shared_files import beside, opened, written
+from xmlstream.operators.storage.shared_files import StagedTuples, columns_there, rows_of, staged_like
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.grammar import sentence
 from xmlstream.punct_ns.pattern import WILDCARD, Constant, Pattern, values
@@ -378,9 +376,11 @@ def _document(position: int, part: RangePart) -> str:
     return f"batch {in_order_of_slices(where)[0]}" if part.source.format == "stream" else where
 
 
-def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
+def missing_attributes(
+    path: StagedTuples, punctuations: Sequence[Punctuation], options: SourceOptions
+) -> frozenset[str]:
     """Returns the attributes that a staged file lacks, and without which it is unknown which of its tuples are late."""
-    schema, names = options.schema, frozenset(pq.read_schema(opened(path)).names)
+    schema, names = options.schema, frozenset(columns_there(path))
     there = {i for i, name in enumerate(schema.names) if name in names}
     doubtful = [p for p in punctuations if not there.issuperset(p.restricted)]
     if not doubtful:
@@ -391,7 +391,7 @@ def missing_attributes(path: str, punctuations: Sequence[Punctuation], options: 
     return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
 
 
-def late_tuples(path: str, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
+def late_tuples(path: StagedTuples, punctuations: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
     """Returns the late tuples of a staged file, in order; reads only the restricted attributes to find them.
 
     Punctuations that restrict attributes missing in the file (`missing_attributes`) are ignored.
@@ -401,48 +401,44 @@ def late_tuples(path: str, punctuations: Sequence[Punctuation], options: SourceO
         return []
     if options.ungrammatical == "fail":
         found = found[:1]
-    rows = pq.read_table(opened(path), partitioning=None).take(found).to_pylist()
+    rows = rows_of(path).take(found).to_pylist()
     return [LateTuple.of(row.pop(POSITION), row, punctuations, options.schema) for row in rows]
 
 
 def late_rows(
-    path: str, punctuations: PositionedPunctuations, options: SourceOptions
+    path: StagedTuples, punctuations: PositionedPunctuations, options: SourceOptions
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yields the tuples of a staged file that an earlier punctuation matches, in order, with their positions."""
     found = _late(path, punctuations, options)
     if len(found):
-        for row in pq.read_table(opened(path), partitioning=None).take(found).to_pylist():
+        for row in rows_of(path).take(found).to_pylist():
             yield row.pop(POSITION), row
 
 
-def _late(path: str, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
+def _late(path: StagedTuples, punctuations: PositionedPunctuations, options: SourceOptions) -> Longs:
     """Returns the late rows, in order."""
-    there = pq.read_schema(opened(path)).names
+    there = columns_there(path)
     restricted = sorted({i for _, p in punctuations for i in p.restricted if options.schema[i].name in there})
     attributes = [options.schema[i] for i in restricted]
     names = [*(attribute.name for attribute in attributes), POSITION]
-    table = pq.read_table(opened(path), columns=names, partitioning=None).select(names)
+    table = rows_of(path, names)
     kinds = [table.schema.field(a.name).type if a.domain.opaque else arrow_type(a.domain) for a in attributes]
     fields = [pa.field(name, kind) for name, kind in zip(names, [*kinds, pa.int64()], strict=True)]
     return violating_rows(table.cast(pa.schema(fields)), punctuations, options.schema)
 
 
-def file_without(path: str, positions: Sequence[int]) -> str | None:
-    """Writes another file without the tuples at these positions; None if no tuple is left."""
-    table = pq.read_table(opened(path), partitioning=None)
+def file_without(path: StagedTuples, positions: Sequence[int]) -> StagedTuples | None:
+    """Stages the tuples without those at these positions; None if no tuple is left."""
+    table = rows_of(path)
     stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
-    if not stays.any():
-        return None
-    return written(
-        table.filter(pa.array(stays)), beside(path, f"tuples-{uuid.uuid4().hex}.parquet"), compression="none"
-    )
+    return staged_like(table.filter(pa.array(stays)), path) if stays.any() else None
 
 
 Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
 """Returns which of some distinct strings are closed, for the attribute with an index."""
 
 
-def closed_string_tuples(path: str, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
+def closed_string_tuples(path: StagedTuples, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
     """Returns the tuples of a staged file, in order, with a closed string; `closes` gets each distinct string once.
 
     `places` are the indexes of the attributes with closed strings, which the file has.
@@ -454,13 +450,13 @@ def closed_string_tuples(path: str, places: Iterable[int], closes: Closes, schem
     if not found:
         return []
     rows = sorted(found)
-    tuples = pq.read_table(opened(path), partitioning=None).take(rows).to_pylist()
+    tuples = rows_of(path).take(rows).to_pylist()
     return [LateTuple(t.pop(POSITION), t, found[row]) for row, t in zip(rows, tuples, strict=True)]
 
 
-def _rows(path: str, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
+def _rows(path: StagedTuples, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
     """Yields the rows with a closed string, and that string."""
-    column = pc.cast(pq.read_table(opened(path), columns=[name], partitioning=None)[name], pa.string())
+    column = pc.cast(rows_of(path, [name])[name], pa.string())
     different = pc.drop_null(pc.unique(column))
     closed = different.filter(pa.array(closes(different)))
     if not len(closed):

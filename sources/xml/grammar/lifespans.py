@@ -7,7 +7,6 @@ ended before it, because of what the source has closed by then, the slice is spl
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -15,10 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.storage.shared_files import beside, opened, written
+from xmlstream.operators.storage.shared_files import StagedTuples, rows_of, staged_like
 from xmlstream.punct_ns.domain import Cut, Domain
 from xmlstream.punct_ns.lifespan import Bound, Lifespan
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -129,7 +127,7 @@ def counted_lifespans(punctuations: pa.Table, options: SourceOptions) -> list[tu
 
 
 def judged_pieces(
-    path: str,
+    path: StagedTuples,
     before: Sequence[Punctuation],
     punctuations: pa.Table | None,
     closed: PunctuationSet,
@@ -140,7 +138,7 @@ def judged_pieces(
     """Compares a file's tuples with punctuations that have lifespans.
 
     Args:
-        path: A staged Parquet file, with the attributes that they restrict.
+        path: The staged tuples, with the attributes that they restrict.
         before: The earlier punctuations with lifespans.
         punctuations: The punctuations between its tuples.
         closed: All earlier permanent punctuations; not modified.
@@ -183,14 +181,9 @@ def _closing(punctuations: pa.Table | None, options: SourceOptions) -> Iterator[
         yield int(at[row]), p
 
 
-def parted_file(path: str, position: int) -> tuple[str | None, str]:
-    """Splits the file at a position into two other files; the first is None if it would be empty."""
-    table = pq.read_table(opened(path), partitioning=None)
+def parted_file(path: StagedTuples, position: int) -> tuple[StagedTuples | None, StagedTuples]:
+    """Stages the tuples before a position, and the others; None in place of the first if there are none."""
+    table = rows_of(path)
     behind = table[POSITION].to_numpy() >= position
-    made = list[str | None]()
-    for mask in (~behind, behind):
-        part, place = table.filter(pa.array(mask)), beside(path, f"tuples-{uuid.uuid4().hex}.parquet")
-        made.append(written(part, place, compression="none") if len(part) else None)
-    first, second = made
-    assert second is not None
-    return first, second
+    first, second = (table.filter(pa.array(mask)) for mask in (~behind, behind))
+    return staged_like(first, path) if len(first) else None, staged_like(second, path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
+from xmlstream.operators.storage.shared_files import StagedTuples
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
@@ -59,8 +60,10 @@ class ReadTask:
 class StagedRange:
     """What a task has staged of a source: its tuples are in a file, and never pass through Spark on their way there.
 
+    Few tuples that the same process computes are in no file: a restart stages a slice again, from its documents.
+
     Attributes:
-        path: The Parquet file of the tuples (the requested attributes, then `_position`); None without any.
+        path: The tuples (the requested attributes, then `_position`), in a Parquet file or in memory; None without any.
         tuples: The number of tuples.
         bytes: The number of bytes read.
         first_position: The least position of an item; None without items.
@@ -72,7 +75,7 @@ class StagedRange:
     """
 
     source: str
-    path: str | None
+    path: StagedTuples | None
     tuples: int
     bytes: int
     first_position: int | None

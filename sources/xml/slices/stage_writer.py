@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.operators.storage.records import DeadLetter
+from xmlstream.operators.storage.shared_files import StagedTuples
 from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.slices import POSITION
@@ -34,8 +35,12 @@ LearntOf = dict[Reading, Learnt | None]
 """What the last slice of each reading taught, for the next one; a process keeps it as long as it stages a query."""
 
 
-def stage(ranges: Iterable[ByteRange], reading: Reading, learnt: LearntOf | None = None) -> list[StagedRange]:
+def stage(
+    ranges: Iterable[ByteRange], reading: Reading, learnt: LearntOf | None = None, held: int = 0
+) -> list[StagedRange]:
     """Parses ranges, writes their tuples to a Parquet file in the stage's directory, and returns what is staged.
+
+    Up to `held` tuples of a source are returned instead, if none of their columns consists of others.
 
     There is a file for the source and for each source beside it. Bad input raises no error: it is reported. A file has
     the requested attributes and those that punctuations of its source are known to restrict: without these, tuples that
@@ -45,7 +50,7 @@ def stage(ranges: Iterable[ByteRange], reading: Reading, learnt: LearntOf | None
     for number, source in enumerate((reading, *reading.beside)):
         part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
-        streams = [_Stream(replace(part, stream=number)) for number in range(len(reading.streams))]
+        streams = [_Stream(replace(part, stream=number), held) for number in range(len(reading.streams))]
         widened = _parsed(part, streams, {} if learnt is None else learnt)
         if widened is None:
             return [stream.staged() for stream in streams]
@@ -55,12 +60,12 @@ def stage(ranges: Iterable[ByteRange], reading: Reading, learnt: LearntOf | None
         part = widened
 
 
-def staged_again(range_: StagedRange, names: Collection[str]) -> str:
+def staged_again(range_: StagedRange, names: Collection[str]) -> StagedTuples:
     """Stages a range again, with these additional attributes, and returns the file."""
     found = stage(range_.part.ranges, range_.part.with_columns(names).reading)
     path = found.pop(range_.part.stream).path
     for other in found:
-        if other.path is not None:
+        if isinstance(other.path, str):
             store, key = store_of(other.path)
             store.delete(key)
     if path is None:
@@ -86,7 +91,8 @@ def _parsed(part: RangePart, streams: Sequence[_Stream], learnt: LearntOf) -> Ra
 class _Stream:
     """Collects the staged items of one source."""
 
-    def __init__(self, part: RangePart) -> None:
+    def __init__(self, part: RangePart, held: int) -> None:
+        self._held = held
         self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
@@ -98,7 +104,7 @@ class _Stream:
         self._schema = parser.batches.punctuation_schema
         self._findings = FindingsCollector(self._options, parser)
         self._sieve = GrammarFilter(self._options, parser.batches.tuple_schema)
-        self._file = _TupleFile(self._options, parser.batches.tuple_schema)
+        self._file = _TupleFile(self._options, parser.batches.tuple_schema, self._held)
 
     def discard(self) -> None:
         """Discards what was collected."""
@@ -146,10 +152,15 @@ def _encoded(said: pa.Table) -> pa.Table:
 
 
 class _TupleFile:
-    """The Parquet file of a range's tuples; created with the first tuple. In an object store it is put at its end."""
+    """The Parquet file of a range's tuples; created with the first one that is not held in memory.
 
-    def __init__(self, reading: Reading, schema: pa.Schema) -> None:
+    In an object store it is put at its end.
+    """
+
+    def __init__(self, reading: Reading, schema: pa.Schema, held: int) -> None:
         self._store, self._schema = store_at(reading.stage), schema
+        self._most = 0 if any(map(pa.types.is_nested, schema.types)) else held
+        self._held: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
         self._key = ""
         self._file: Any = None
@@ -162,6 +173,14 @@ class _TupleFile:
             return
         at = tuples[POSITION]
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
+        self.tuples += tuples.num_rows
+        self._held.append(tuples)
+        if self.tuples > self._most:
+            held, self._held = self._held, []
+            for table in held:
+                self._write(table)
+
+    def _write(self, tuples: pa.Table) -> None:
         if self._writer is None:
             strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
             # Not named after the source: Spark silently skips files with names like _bid or .bid.
@@ -171,7 +190,6 @@ class _TupleFile:
                 self._file, self._schema, compression="none", use_dictionary=strings, store_schema=False
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
-        self.tuples += tuples.num_rows
 
     def discard(self) -> None:
         """Removes the file, if there is one."""
@@ -179,10 +197,10 @@ class _TupleFile:
             self._writer.close()
             self._store.delete(hidden(self._key))
 
-    def close(self) -> str | None:
-        """Gives the file its visible name, and returns its path or URL; None if there is no file."""
+    def close(self) -> StagedTuples | None:
+        """Gives the file its visible name, and returns its path or URL, or what is held; None without tuples."""
         if self._writer is None:
-            return None
+            return pa.concat_tables(self._held) if self._held else None
         self._writer.close()
         self._store.finish(self._key, self._file)
         return self._store.address(self._key)

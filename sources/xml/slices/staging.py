@@ -61,12 +61,15 @@ class LocalStager:
         sources: The readings of the sources that tasks name by their index.
         cores: The number of processes that work at most, this one included; by default the cores of this process.
         worth: As `WORTH`.
+        held: The most tuples of a task that this process holds in memory, where it computes them, too.
     """
 
-    def __init__(self, sources: Sequence[Reading], cores: int | None = None, worth: float = WORTH) -> None:
+    def __init__(
+        self, sources: Sequence[Reading], cores: int | None = None, worth: float = WORTH, held: int = 0
+    ) -> None:
         self._sources = tuple(sources)
         self._workers = (len(os.sched_getaffinity(0)) if cores is None else cores) - 1
-        self._worth = worth
+        self._worth, self._held = worth, held
         self._waiting: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._processes: list[StagingProcess] = []
@@ -117,7 +120,7 @@ class LocalStager:
         from xmlstream.sources.xml.slices.stage_writer import stage
 
         started = time.perf_counter()
-        job.run(partial(stage, learnt=self._learnt))
+        job.run(partial(stage, learnt=self._learnt, held=self._held))
         self._bytes += job.size
         self._seconds += time.perf_counter() - started
         left = sum(other.size for other in self._waiting)

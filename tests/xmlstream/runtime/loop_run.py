@@ -12,8 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
+from xmlstream.operators.storage.shared_files import rows_of
 from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 from xmlstream.runtime.loop.slice_loop import Pace, SliceLoop
@@ -57,7 +56,7 @@ class Listed:
     def process(self, number: int, end: Json, staged: Staged, declared: Sequence[Declared]) -> None:
         """What an execution does, as far as it matters here: reads, commits, clears the stage."""
         self.slices[number] = [
-            row["h"] for each in staged() if each.path is not None for row in pq.read_table(each.path).to_pylist()
+            row["h"] for each in staged() if each.path is not None for row in rows_of(each.path).to_pylist()
         ]
         whole = self.checkpoint.commits.is_whole(number)
         self.checkpoint.commit(Commit(number, end, whole=whole, outputs=(None,)), [])

@@ -1,4 +1,4 @@
-"""A long run remembers nothing of the moment: like slices leave all caches as large as they were."""
+"""A long run remembers nothing of the moment: like slices leave all caches and files of state as many as they were."""
 
 from __future__ import annotations
 
@@ -71,13 +71,16 @@ def _sizes() -> Iterator[tuple[str, int]]:
 def test_like_slices_leave_all_caches_as_large_as_they_were(name: str, tmp_path: Path) -> None:
     session = xs.open_session(engine="duckdb")
     tables = "".join(TABLES.format(name=table, directory=tmp_path) for table in ("a", "b"))
-    sizes = []
+    sizes, files = [], []
     for first, end in ((0, BEFORE), (BEFORE, AFTER)):
         _write(tmp_path, range(first, end))
         run = xs.from_sql(session, tables + QUERIES[name])
         run.run(output=tmp_path / name, checkpoint=tmp_path / f"{name}.state", keep_open=True)
         sizes.append(dict(_sizes()))
+        state = tmp_path / f"{name}.state"
+        files.append(sum(path.is_file() and path.parent.name != "commits" for path in state.rglob("*")))
     before, after = sizes
     # A restart plans anew, with a few texts that the first run had no use for.
     few = (AFTER - BEFORE) // 3
     assert {of: (before.get(of, 0), n) for of, n in after.items() if n - before.get(of, 0) > few} == {}
+    assert files[1] <= files[0] + few, "of a slice that is over no file of state is left"

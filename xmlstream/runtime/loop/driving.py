@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.store import folder_at
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import DISTRIBUTION, UsageError
@@ -85,7 +86,7 @@ def driver(
     """
     stager: Stager
     if is_in_process(session):
-        stager, largest = LocalStager(readers), LARGEST_SLICE
+        stager, largest = LocalStager(readers, held=HELD), LARGEST_SLICE
     else:
         # Java parses nothing, but sorts and groups the tuples of a slice: 340 MB of XML in a heap of 1 GiB.
         heap = spark_engine_of(session).heap

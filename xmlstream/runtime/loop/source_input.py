@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
-from xmlstream.operators.storage.shared_files import opened
+from xmlstream.operators.storage.shared_files import StagedTuples, columns_there, opened, rows_of, staged_like
 from xmlstream.operators.storage.store import LocalPlace, Place, store_at
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
@@ -77,22 +78,33 @@ MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
 
 
-def may_match(path: str, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
-    """Whether the file may contain a tuple that one of the punctuations matches; errs towards True."""
+def may_match(staged: StagedTuples, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+    """Whether staged tuples may have one that one of the punctuations matches; errs towards True."""
     if len(punctuations) > MOST_PUNCTUATIONS:
         return True
     described = sorted({i for p in punctuations for i in p.restricted})
-    footer = pq.read_metadata(opened(path))
+    return any(
+        all(_meets(p.patterns[i], zone.get(i, ()), schema[i].domain) for i in p.restricted)
+        for zone in _zones(staged, described, schema)
+        for p in punctuations
+    )
+
+
+Zone = Mapping[int, tuple[Pattern, ...]]
+"""Patterns, by attribute, such that each value of some tuples matches one of them; no patterns if nothing is known."""
+
+
+def _zones(staged: StagedTuples, described: Sequence[int], schema: Schema) -> Iterator[Zone]:
+    """Yields the zones of a file's row groups, from its statistics; or that of a table, from its values."""
+    if isinstance(staged, pa.Table):
+        there = [i for i in described if schema[i].name in staged.column_names]
+        yield {i: _zone_of(staged[schema[i].name], schema[i].domain) for i in there}
+        return
+    footer = pq.read_metadata(opened(staged))
     columns = {footer.schema.column(i).name: i for i in range(footer.num_columns)}
     for group in range(footer.num_row_groups):
-        zone: dict[int, tuple[Pattern, ...]] = {}
-        for i in described:
-            if (column := columns.get(schema[i].name)) is not None:
-                zone[i] = _zone(footer.row_group(group).column(column).statistics, schema[i].domain)
-        for p in punctuations:
-            if all(_meets(p.patterns[i], zone.get(i, ()), schema[i].domain) for i in p.restricted):
-                return True
-    return False
+        known = [(i, column) for i in described if (column := columns.get(schema[i].name)) is not None]
+        yield {i: _zone(footer.row_group(group).column(column).statistics, schema[i].domain) for i, column in known}
 
 
 def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
@@ -100,22 +112,32 @@ def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
 
 
 def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
-    """Patterns such that each value of the column matches one of them; empty if nothing is known."""
     if statistics is None or statistics.null_count is None:
         return ()
-    parts: list[Pattern] = []
-    if statistics.null_count:
-        parts.append(Constant(None))
-    if statistics.num_values:
-        if not statistics.has_min_max:
+    ends = (statistics.min, statistics.max) if statistics.has_min_max else None
+    return _between(ends, domain, nulls=statistics.null_count > 0, others=statistics.num_values > 0)
+
+
+def _zone_of(column: Any, domain: Domain) -> tuple[Pattern, ...]:
+    ends = None
+    with suppress(pa.ArrowNotImplementedError):
+        least, greatest = pc.min_max(column).as_py().values()
+        ends = least, greatest
+    return _between(ends, domain, nulls=column.null_count > 0, others=len(column) > column.null_count)
+
+
+def _between(ends: tuple[Any, Any] | None, domain: Domain, *, nulls: bool, others: bool) -> tuple[Pattern, ...]:
+    parts: list[Pattern] = [Constant(None)] if nulls else []
+    if others:
+        if ends is None:
             return ()
         try:
-            low, high = domain.normal(statistics.min), domain.normal(statistics.max)
+            low, high = map(domain.normal, ends)
         except ValueError:
             return ()
         parts.append(canonical(Range(low, high, True, True), domain))
     if isinstance(domain.sql, FloatType):
-        parts.append(List((NAN,)))  # statistics do not cover NaN
+        parts.append(List((NAN,)))  # the ends do not cover NaN
         parts = [canonical(part, domain) for part in parts]
     return tuple(parts)
 
@@ -127,7 +149,7 @@ def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange
     """The pieces of a range before a position, and from that position on."""
     assert range_.path is not None
     first, second = parted_file(range_.path, position)
-    before = 0 if first is None else pq.read_metadata(opened(first)).num_rows
+    before = 0 if first is None else rows_of(first, [POSITION]).num_rows
     punctuations: list[pa.Table | None] = [None, None]
     if range_.punctuations is not None:
         behind = pc.greater_equal(range_.punctuations[POSITION], position)
@@ -202,6 +224,7 @@ class SourceInput:
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
+        self._names = [*(a.name for a in columns), POSITION]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
     @property
@@ -238,7 +261,7 @@ class SourceInput:
 
     def part(self) -> Slice:
         """The next part of the current slice; an empty slice if there is none. Raises the same errors as `slice`."""
-        paths: list[str] = []
+        paths: list[StagedTuples] = []
         tuples = 0
         new: list[Punctuation] = []
         shared: list[Punctuation] = []
@@ -302,8 +325,13 @@ class SourceInput:
         self._noticed, self.findings = self._noticed + counts, self.findings + counts
         return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
 
-    def _read(self, paths: Sequence[str], tuples: int) -> Frame:
-        return self._engine.parquet(self._ddl, *paths, few=tuples <= HELD)
+    def _read(self, staged: Sequence[StagedTuples], tuples: int) -> Frame:
+        tables = [each for each in staged if isinstance(each, pa.Table)]
+        files = [each for each in staged if isinstance(each, str)]
+        if tables and not files:
+            return self._engine.rows(pa.concat_tables(table.select(self._names) for table in tables), self._ddl)
+        files += [str(staged_like(table, files[0])) for table in tables]
+        return self._engine.parquet(self._ddl, *files, few=tuples <= HELD)
 
     def _counted(self, bad: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
         """Counts bad items as set aside; yields those that become dead letters, and raises where the source fails."""
@@ -336,7 +364,7 @@ class SourceInput:
         path, closed, on_disk = piece.path, list(self._closed.set), self._closed.on_disk
         if not may_match(path, closed, self._schema):
             closed = []
-        there = pq.read_schema(opened(path)).names if on_disk else ()
+        there = columns_there(path) if on_disk else ()
         unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
         if names := unread | missing_attributes(path, closed, self._options):
             path = staged_again(piece, names)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
+from xmlstream.operators.storage.shared_files import rows_of
 from xmlstream.punct_ns.errors import InputError, StateError, UsageError
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -63,7 +63,7 @@ def read(of: SourcesReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
         for staged in stage(task.ranges, of.sources[task.reader]):
             values = found.setdefault(staged.source, [])
             if staged.path is not None:
-                values += [row["h"] for row in pq.read_table(staged.path).to_pylist()]
+                values += [row["h"] for row in rows_of(staged.path).to_pylist()]
             values += ["*"] * (staged.punctuations.num_rows if staged.punctuations is not None else 0)
     return found
 

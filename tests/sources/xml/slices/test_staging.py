@@ -11,10 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 import pytest
 
 from tests.harness.nights import AT_NIGHT, SEED
+from xmlstream.operators.storage.shared_files import rows_of
 from xmlstream.punct_ns.errors import MalformedInput, XmlStreamError
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
@@ -46,8 +47,8 @@ def staged(options: Reading, stager: LocalStager, slices: int = 1) -> list[int]:
     for number in range(slices):
         stage = Path(options.stage) / str(number)
         ranges = stager.begin(tasks, stage).rows()
-        assert {Path(each.path).parent for each in ranges if each.path} == {stage}
-        found += [row["h"] for each in ranges if each.path for row in pq.read_table(each.path).to_pylist()]
+        assert {Path(each.path).parent for each in ranges if isinstance(each.path, str)} == {stage}
+        found += [row["h"] for each in ranges if each.path is not None for row in rows_of(each.path).to_pylist()]
     return found
 
 
@@ -146,6 +147,24 @@ def _lives(pid: int) -> bool:
         return False
 
 
+def test_few_tuples_that_this_process_computes_are_in_no_file(tmp_path: Path) -> None:
+    """More of them are, all together, and those with columns of columns."""
+    items = "".join(f"<row><h>{number}</h><of><n>1</n></of></row>" for number in range(900))
+    (tmp_path / "a.xml").write_text(f"<r>{items}</r>")
+    tasks = [ReadTask((ByteRange(Document.at(tmp_path / "a.xml"), 0, 0, len(items) + 7, ends="root"),))]
+    plain, nested = source(tmp_path), source(tmp_path, schema="h INT, of STRUCT<n: INT>")
+    staged_in = {
+        (held, options): LocalStager([options], cores=1, held=held).begin(tasks, tmp_path / "stage").rows()[0].path
+        for options in (plain, nested)
+        for held in (0, 899, 900)
+    }
+    assert {key for key, staged in staged_in.items() if isinstance(staged, pa.Table)} == {(900, plain)}
+    for staged in staged_in.values():
+        assert staged is not None
+        assert rows_of(staged, ["h"]).to_pydict() == {"h": list(range(900))}
+    assert len(list((tmp_path / "stage").iterdir())) == 5
+
+
 ITEMS = 4000  # so many that it pays to learn their templates
 SHAPES = (
     "<row><h>{}</h></row>",
@@ -180,7 +199,7 @@ def staged_one_by_one(options: Reading, path: Path, *, anew: bool = False) -> tu
             count[0] = 0
             stager = LocalStager([options], cores=1) if anew else stager
             (row,) = stager.begin([ReadTask((range_,))], path / f"stage-{number % 2}").rows()
-            values = pq.read_table(row.path)["h"].to_pylist() if row.path else []
+            values = [] if row.path is None else rows_of(row.path, ["h"])["h"].to_pylist()
             found.append((values, len(row.punctuations or ()), [bad.position for bad in row.bad]))
             learnt.append(count[0])
     return found, learnt, stager

@@ -130,7 +130,7 @@ def test_a_range_is_staged_as_an_object(tmp_path: Path) -> None:
     range_ = ByteRange(Document.at(document), 0, 0, document.stat().st_size, ends="root")
     (staged,) = stage([range_], Reading.of(options, stage="memory://stage/run", name="bid"))
     path = staged.path
-    assert path is not None
+    assert isinstance(path, str)
     assert path.startswith("memory://stage/run/tuples-")
     found = shared_files.opened(path)
     assert pq.read_table(found).select(["n"]).to_pylist() == [{"n": 1}, {"n": 2}]

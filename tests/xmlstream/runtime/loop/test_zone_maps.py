@@ -38,10 +38,12 @@ def test_no_match_is_ever_ruled_out(tmp_path: Path, example: tuple[SmallSchema, 
     path = written(tmp_path / "rows.parquet", rows, space.schema)
     if any(oracle.set_match(row, said) for row in rows):
         assert may_match(str(path), said, space.schema)
+        assert may_match(pq.read_table(path), said, space.schema)
 
 
 @pytest.mark.parametrize(("said", "may"), [("<[0,4]>", False), ("<5>", True), ("<null>", False), ("<[8,)>", False)])
 def test_what_lies_outside_the_files_values_is_ruled_out(tmp_path: Path, said: str, may: bool) -> None:
     schema = Schema.parse("hour INT")
     path = written(tmp_path / "rows.parquet", [(5,), (7,), (6,)], schema)
-    assert may_match(str(path), [Punctuation.parse(said, schema)], schema) is may
+    for staged in (str(path), pq.read_table(path)):
+        assert may_match(staged, [Punctuation.parse(said, schema)], schema) is may
