@@ -294,9 +294,9 @@ class Runnable:
     toPandas = to_pandas  # noqa: N815 - as PySpark spells it
 
     @takes(COMMON_OPTIONS)
-    def head(self, n: int = 5, **options: Unpack[CommonOptions]) -> list[dict[str, Any]]:
+    def head(self, n: int = 5, **options: Unpack[CommonOptions]) -> list[dict[str, object]]:
         """Runs until there are n tuples, and returns these, each as a dictionary; raises as `to_arrow` does."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, object]] = []
         for slice_ in self.slices(**options):
             found += slice_.tuples.slice(0, n - len(found)).to_pylist()
             if len(found) >= n:
