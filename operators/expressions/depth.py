@@ -1,18 +1,20 @@
 """Depth: a query may be nested far deeper than Python's recursion reaches in a thread of the usual size.
 
-The reader of SQL, its printer and this package walk trees by recursion: a bracket takes some twenty calls. Python allows
-1,000 calls within each other, since a thread's stack is small. So what meets that limit is done once more, in a thread
-with a large stack, of which the system only gives the pages that are used. What loops over slices has such a thread
-from the start.
+The reader of SQL, its printer and this package walk trees by recursion: a bracket takes some twenty calls. Python
+allows 1,000 calls within each other, since a thread's stack is small. So what meets that limit is done once more, in a
+thread with a large stack, of which the system only gives the pages that are used. What loops over slices has such a
+thread from the start.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial, wraps
+from itertools import accumulate
 from typing import Any, ParamSpec, TypeVar
 
 from xmlstream.punct_ns.errors import QueryError
@@ -25,6 +27,12 @@ _STACK_BYTES = 512 << 20
 
 _CALLS = 200_000
 """The calls within each other while a deep thread lives."""
+
+MOST = 4_000
+"""The brackets, or half as many CASE, that may stand within each other: DuckDB's reader takes some more."""
+
+_NESTED = re.compile(r"[()]|\b(?:CASE|END)\b")
+_STEPS = {"(": 1, ")": -1, "CASE": 2, "END": -2}
 
 _lock = threading.Lock()
 _deep: dict[int, int] = {}
@@ -42,25 +50,37 @@ def at_any_depth(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **named: P.kwargs) -> R:
         try:
             return function(*args, **named)
-        except RecursionError:
-            if threading.get_ident() in _deep:
+        except Exception as error:
+            if threading.get_ident() in _deep or not is_of_depth(error):
                 raise
-        return _in_a_deep_thread(partial(function, *args, **named))
+        return deeply(partial(function, *args, **named))
 
     return called
 
 
-def _in_a_deep_thread(function: Callable[[], R]) -> R:
+def is_of_depth(error: BaseException | None) -> bool:
+    """Whether an error comes of the limit of recursion, which sqlglot reports as one of a token."""
+    while error is not None and not isinstance(error, RecursionError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def deeply(function: Callable[[], R]) -> R:
+    """What a function returns that is called in a deep thread.
+
+    Raises:
+        QueryError: That is not deep enough.
+    """
+    if threading.get_ident() in _deep:
+        return function()
     results: list[R] = []
     failures: list[BaseException] = []
 
     def compute() -> None:
         try:
             results.append(context.run(function))
-        except RecursionError:
-            failures.append(too_deep())
         except BaseException as failure:  # noqa: BLE001 - raised again where the function was called
-            failures.append(failure)
+            failures.append(too_deep() if is_of_depth(failure) else failure)
 
     context = copy_context()
     thread = deep_thread(compute, "deep")
@@ -71,10 +91,22 @@ def _in_a_deep_thread(function: Callable[[], R]) -> R:
     return results[0]
 
 
+_INSIDE = "compute what is inside in a view, or in a query in FROM, as a column that this one reads"
+
+
 def too_deep() -> QueryError:
-    """The error of a query that is nested deeper than a deep thread reaches."""
-    hint = "compute what is inside in a query of its own, whose result this one reads: another table, another run"
-    return QueryError("the query is nested too deeply", hint=hint)
+    """The error of a query that is nested deeper than a deep thread, or DuckDB, reaches."""
+    what = f"the query is nested too deeply: more than {MOST:,} operations within each other"
+    return QueryError(what, hint=_INSIDE)
+
+
+def depth(sql: str) -> int:
+    """How many brackets stand within each other in a SQL text, or half as many CASE.
+
+    >>> depth("((1) + 2) * CASE WHEN (a) THEN 1 END")
+    3
+    """
+    return max(accumulate(_STEPS[each] for each in _NESTED.findall(sql)), default=0)
 
 
 def deep_thread(target: Callable[[], Any], name: str) -> threading.Thread:

@@ -25,6 +25,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from xmlstream.operators.expressions.depth import is_of_depth
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import StringType
@@ -110,6 +111,12 @@ class StreamSql(Spark):
             if found is not None:
                 found.meta["span"] = begin, self._prev.end + 1
             return found
+
+        def _parse_types(self, check_func: bool = False, *given: Any, **named: Any) -> exp.Expr | None:
+            """Reads `date(…)` as a call at once: read as a type first, it would be read twice at each level."""
+            if check_func and self._next.token_type == TokenType.L_PAREN:
+                return None
+            return super()._parse_types(check_func, *given, **named)
 
         def _parse_table_argument(self) -> exp.Expr | None:
             table = self._parse_table_parts()
@@ -203,7 +210,9 @@ def parsed(text: str) -> exp.Expr | None:
     """
     try:
         found = StreamSql().parse(f"SELECT {text}")[0]
-    except SqlglotError:
+    except SqlglotError as error:
+        if is_of_depth(error):
+            raise
         return None
     if not isinstance(found, exp.Select) or len(found.expressions) != 1:
         return None
@@ -345,7 +354,6 @@ def in_terms(tree: exp.Expr, terms: Mapping[str, str]) -> exp.Expr:
     >>> render(in_terms(expression("size(x) + size(arrays_zip(x, y))"), {"x": "`a`", "y": "`y`"}))
     "size(`a`) + size(arrays_zip(named_struct('x', `a`).`x`, `y`))"
     """
-
     return with_terms(tree.copy(), lambda name: expression(terms[name]))
 
 

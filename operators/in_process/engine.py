@@ -39,6 +39,7 @@ from xmlstream.operators.in_process.columns import Named, declared, fields, of_a
 from xmlstream.operators.in_process.expressions import computed, is_proven
 from xmlstream.operators.in_process.plain_csv import plain_csv, require_readable
 from xmlstream.operators.in_process.relations import Relations
+from xmlstream.operators.in_process.statement import OPTIMIZERS, execute
 from xmlstream.operators.storage.shared_files import conformed
 from xmlstream.punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from xmlstream.punct_ns.slices import own
@@ -360,7 +361,7 @@ class InProcessEngine:
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Runs a statement, whose Python functions DuckDB knows."""
         self._create_functions()
-        return self._connection.execute(sql)
+        return execute(self._connection, sql)
 
     def _create_functions(self) -> None:
         """Gives DuckDB the Python functions that texts have come to call; it calls each with nulls, too."""
@@ -444,8 +445,7 @@ def _files(path: str) -> list[str]:
 
 
 SETTINGS = {
-    # DuckDB would rewrite `n + 1 > 0` into `n > -1`, which does not overflow, and would compare before it casts.
-    "disabled_optimizers": "expression_rewriter",
+    "disabled_optimizers": OPTIMIZERS,
     "preserve_insertion_order": "false",
     # It would keep every staged file, which is read once, until memory is short.
     "enable_external_file_cache": "false",

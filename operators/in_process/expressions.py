@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.expressions.depth import MOST, depth, too_deep
 from xmlstream.operators.expressions.dialect import call_name, parsed
 from xmlstream.operators.expressions.operations.casts import cast
 from xmlstream.operators.expressions.operations.forms import Translator
@@ -132,6 +133,8 @@ def _translated(text: str, columns: tuple[tuple[str, Part], ...], zone: str) -> 
     assert tree is not None
     require_one_reading(tree)
     found = Translator(dict(columns), zone).whole(tree.this if isinstance(tree, exp.Alias) else tree)
+    if len(found.sql) > MOST and depth(found.sql) > MOST:
+        raise too_deep()
     return Part("NULL", VOID, True) if found.type.same(VOID) else found
 
 
@@ -220,13 +223,15 @@ def _computed(
 ) -> list[tuple[Value, Value]]:
     import duckdb
 
+    from xmlstream.operators.in_process.statement import execute
+
     if not values:
         return []
     # A moment is passed as a number, so that the local time of this process does not change it.
     given = ", ".join(f"({number}, {_written(x)})" for number in range(len(values)))
     query = f'SELECT number, {sql} FROM (VALUES {given}) AS t(number, "x") ORDER BY number'
     try:
-        rows = connection.execute(query, [_passed(value, x) for value in values]).fetchall()
+        rows = execute(connection, query, [_passed(value, x) for value in values]).fetchall()
         found = [(values[row[0]], _value(row[1], y)) for row in rows]
     except (duckdb.Error, ValueError, OverflowError):
         if len(values) == 1:

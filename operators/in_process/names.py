@@ -118,11 +118,16 @@ def _field(tree: exp.Expr) -> str:
     return f"{of}.{tree.expression.name}"
 
 
+_LONGEST = 2_000
+
+
 def _case(tree: exp.Expr) -> str:
-    of = tree.this
+    of = None if tree.this is None else _name(tree.this)
+    if len(of or "") > _LONGEST:
+        raise NotProven("the name of a CASE of a long expression")  # which stands in it for each WHEN
     parts = ["CASE"]
     for branch in tree.args["ifs"]:
-        test = _name(branch.this) if of is None else f"({_name(of)} = {_name(branch.this)})"
+        test = _name(branch.this) if of is None else f"({of} = {_name(branch.this)})"
         parts.append(f"WHEN {test} THEN {_name(branch.args['true'])}")
     if tree.args.get("default") is not None:
         parts.append(f"ELSE {_name(tree.args['default'])}")

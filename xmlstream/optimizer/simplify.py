@@ -30,7 +30,6 @@ from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.plan.nodes import Node, narrowed, topological
-from xmlstream.punct_ns.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from xmlstream.operators.closing_conditions import Grouping
-from xmlstream.operators.expressions.dialect import brief
 from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.operators.expressions.dialect import brief
 from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import UnsafeQuery

@@ -341,6 +341,7 @@ def _no_query(statement: Statement) -> QueryError:
     return statement.text.error(what, statement.start, hint)
 
 
+@at_any_depth
 def plan_over(session: Session, text: QueryText, inputs: Mapping[str, Node]) -> Node:
     """The plan of one query over plans, by the names that the text has for these.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.operators.expressions.depth import MOST, at_any_depth, too_deep
 from xmlstream.operators.expressions.dialect import quiet, statement, tokens
 from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction
 from xmlstream.punct_ns.errors import QueryError
@@ -57,9 +57,21 @@ def parse_statements(text: QueryText) -> list[Statement]:
         found = tokens(text.text)
     except TokenError:
         raise endless(text) from None
+    _require_depth(found, text)
     functions = dict(OF_PROGRAM)
     with quiet(logging.getLogger("sqlglot")):
         return [_statement(run, text, functions) for run in _runs(found)]
+
+
+_STEPS = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1, TokenType.CASE: 2, TokenType.END: -2}
+
+
+def _require_depth(found: Sequence[Token], text: QueryText) -> None:
+    """Refuses what is nested deeper than any engine computes."""
+    inside = accumulate(_STEPS.get(token.token_type, 0) for token in found)
+    if (beyond := next((token for token, now in zip(found, inside, strict=True) if now > MOST), None)) is not None:
+        error = too_deep()
+        raise text.error(error.what, beyond.start, error.hint)
 
 
 def _runs(found: list[Token]) -> Iterator[list[Token]]:

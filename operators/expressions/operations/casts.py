@@ -210,7 +210,9 @@ def tried(part: Part, to: SqlType, zone: str) -> Part:
     """
     if part.refuses:  # whose error no TRY may take
         found = tried(replace(part, sql="given", raises=False, refuses=False), to, zone)
-        return replace(found, sql=computed_once(part.sql, "given", found.sql), named=part.named, raises=True, refuses=True)
+        return replace(
+            found, sql=computed_once(part.sql, "given", found.sql), named=part.named, raises=True, refuses=True
+        )
     if part.raises:
         raise NotProven("TRY_CAST of an operand that can raise an error")
     if part.type.kind == "STRING" and to.kind in _TEXTS and _constant(part, to) is None:

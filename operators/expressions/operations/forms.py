@@ -275,8 +275,11 @@ class Translator:
         return replace(found, sql=with_operands(found.sql, named))
 
     def joined(self, tree: exp.Expr) -> Part:
-        """`||`."""
-        return call("concat", self.parts([tree.this, tree.expression]), self._zone)
+        """`||`; a chain that begins with a text is one call."""
+        first, *others = tree.flatten()
+        if (begun := self.part(first)).type.name != "STRING":
+            return call("concat", self.parts([tree.this, tree.expression]), self._zone)
+        return call("concat", [begun, *self.parts(others)], self._zone)
 
     def like(self, tree: exp.Expr) -> Part:
         """LIKE and ILIKE with a literal pattern without escapes."""
@@ -304,7 +307,7 @@ class Translator:
         return replace(found, sql=with_operands(found.sql, named))
 
     def _once(self, tree: exp.Expr) -> tuple[exp.Expr, Sequence[tuple[str, str]]]:
-        """A tree to stand in several places for an operand, which is translated once; and the text that its name means."""
+        """A tree to stand in several places for an operand, which is translated once, and the text for its name."""
         if isinstance(tree, exp.Column | exp.Literal):
             return tree, ()
         of, name = self.whole(tree), own(f"operand{next(self._operands)}_")

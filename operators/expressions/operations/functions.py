@@ -19,6 +19,7 @@ from xmlstream.operators.expressions.operations.part import (
     Part,
     Rises,
     Scalar,
+    chained,
     combined,
     error,
     joined,
@@ -287,7 +288,7 @@ def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
     # Of constants DuckDB may find no type, where they are null.
-    return combined(f"CAST(({' || '.join(part.sql for part in parts)}) AS VARCHAR)", STRING, parts)
+    return combined(f"CAST(({chained(' || ', [part.sql for part in parts])}) AS VARCHAR)", STRING, parts)
 
 
 def _concat_ws(name: str, parts: Sequence[Part], zone: str) -> Part:

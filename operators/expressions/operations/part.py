@@ -208,11 +208,22 @@ def whole(part: Part) -> Part:
 
 
 def with_operands(sql: str, named: Sequence[tuple[str, str]]) -> str:
-    """DuckDB SQL with the operands that names stand for, each computed before it if it is long and stands there twice."""
+    """DuckDB SQL with the operands that names stand for: one that is long and stands there twice is computed before."""
     for name, of in named:
         is_twice = len(of) > LONG and sql.count(name) > 1
         sql = computed_once(of, name, sql) if is_twice else sql.replace(name, of)
     return sql
+
+
+def chained(operator: str, operands: Sequence[str]) -> str:
+    """DuckDB SQL of operands joined by an operator in whatever brackets, which many of them have."""
+    while len(operands) > _AT_ONCE:
+        operands = [f"({operator.join(operands[i : i + _AT_ONCE])})" for i in range(0, len(operands), _AT_ONCE)]
+    return operator.join(operands)
+
+
+_AT_ONCE = 50
+"""The most operands in one pair of brackets: DuckDB reads n of them as n within each other."""
 
 
 def decided(cases: Sequence[tuple[Part, str, str]], otherwise: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
@@ -116,7 +116,7 @@ class Relation:
             return tuple(field for field in self.fields if not field.qualified)
         return tuple(field for field in self.fields if (field.table or "").lower() == table.lower())
 
-    def find(self, name: str, table: str | None = None) -> Sequence[Field]:
+    def find(self, name: str, table: str | None = None) -> list[Field]:
         """The fields that a name may mean; names are compared without case."""
         if self._named is None:
             named_: dict[tuple[str | None, str], list[Field]] = {}
