@@ -307,6 +307,7 @@ class SourceOptions:
     encoding: str | None
     doctype: WhenDoctype
     time_zone: str
+    locale: str | None
     ignore_surrounding_spaces: bool
     max_bytes_per_slice: int | None
     max_bytes_per_partition: int
