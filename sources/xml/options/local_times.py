@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.temporal_type import TimestampType
-from xmlstream.punct_ns.time_zones import in_utc, local_ends, times_in_utc
+from xmlstream.punct_ns.time_zones import local_ends, moment_text, times_in_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ class LocalTimes:
 
     def text(self, text: str) -> str:
         """A text with its moment's time, if it is a time without a zone; ValueError beyond the years 1 to 9999."""
-        return in_utc(text, self.zone)
+        return moment_text(text, self.zone)
 
     def of_pattern(self, pattern: str) -> str:
         """A pattern's text with the moments' times; ValueError as in `text`."""

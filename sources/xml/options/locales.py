@@ -171,10 +171,10 @@ _BY_MARKS = ("de-DE", "en-US", "fr-FR", "de-CH")
 """A locale for each kind of marks: 1.234,5, 1,234.5, 1 234,5 and 1\u2019234.5."""
 
 
-def readings(text: str) -> dict[str, str]:
+def number_readings(text: str) -> dict[str, str]:
     """The plain numbers that a text is in locales; of those that read it alike the first.
 
-    >>> readings("1,234"), readings("1.234,5"), readings("1,5"), readings("12,34.5")
+    >>> number_readings("1,234"), number_readings("1.234,5"), number_readings("1,5"), number_readings("12,34.5")
     ({'de-DE': '1.234', 'en-US': '1234'}, {'de-DE': '1234.5'}, {'de-DE': '1.5'}, {})
     """
     return {tag: plain for tag, (plain,) in readings_of([text]).items()}

@@ -20,7 +20,7 @@ from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import patterns_of
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
-from xmlstream.sources.xml.options.locales import readings
+from xmlstream.sources.xml.options.locales import number_readings
 from xmlstream.sources.xml.splits.all_tags import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
@@ -226,7 +226,7 @@ def _declaration(reason: str, raw: str | None) -> str | None:
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
-    if (number := _OF_A_NUMBER.match(reason)) and (read := readings(number[2])):
+    if (number := _OF_A_NUMBER.match(reason)) and (read := number_readings(number[2])):
         return _of_number(number[1], read)
     found = ((re.match(text, reason), declared) for text, declared in _DECLARED.items())
     if (known := next((text.expand(declared) for text, declared in found if text is not None), None)) is not None:
