@@ -95,7 +95,7 @@ class Schema:
         """Returns this schema with declared bounds or lists, as in `hour 0.., min 0..59, sid {S1,S2}`.
 
         Null is a value of a list only if it is listed. Raises UsageError if the text is unreadable. `written` maps a
-        text to that which an attribute's domain reads.
+        text to what an attribute's domain reads.
 
         >>> Schema.of(min="INT").bounded("min 0..59")["min"].domain
         Domain(type='INT', nullable=True, low=0, high=59, listed=None)

@@ -53,10 +53,10 @@ def rules(zone: str) -> tzinfo:
 
 
 @lru_cache(maxsize=64)
-def is_utc(zone: str) -> bool:
+def is_always_utc(zone: str) -> bool:
     """Whether a zone is UTC, by whatever name.
 
-    >>> [name for name in ("Etc/UTC", "+00:00", "Europe/London", "Africa/Abidjan") if is_utc(name)]
+    >>> [name for name in ("Etc/UTC", "+00:00", "Europe/London", "Africa/Abidjan") if is_always_utc(name)]
     ['Etc/UTC', '+00:00']
     """
     is_now = rules(zone) is UTC or offset(zone, 0) == offset(zone, 1_783_000_000) == 0
@@ -132,15 +132,15 @@ def local_ends(zone: str, first: int, last: int) -> tuple[tuple[int, ...], tuple
     return ends, (offset(zone, _begin(first)), *(change.after for change in changes))
 
 
-def in_utc(text: str, zone: str) -> str:
+def moment_text(text: str, zone: str) -> str:
     """A time without a zone, with its moment's; any other text as it is.
 
     Raises:
         ValueError: The moment is beyond the years 1 to 9999.
 
-    >>> [in_utc(text, "Europe/Berlin") for text in ("2026-10-25 02:30", "2026-03-29T02:30:00.5", "2026-01-01")]
+    >>> [moment_text(text, "Europe/Berlin") for text in ("2026-10-25 02:30", "2026-03-29T02:30:00.5", "2026-01-01")]
     ['2026-10-25T00:30:00Z', '2026-03-29T01:30:00.5Z', '2025-12-31T23:00:00Z']
-    >>> in_utc("2026-10-25T02:30:00+01:00", "Europe/Berlin"), in_utc("2026-02-30", "Europe/Berlin")
+    >>> moment_text("2026-10-25T02:30:00+01:00", "Europe/Berlin"), moment_text("2026-02-30", "Europe/Berlin")
     ('2026-10-25T02:30:00+01:00', '2026-02-30')
     """
     found = _LOCAL.fullmatch(text)
@@ -158,12 +158,12 @@ def in_utc(text: str, zone: str) -> str:
 
 
 def times_in_utc(text: str, zone: str) -> str:
-    """A text with every time in it that has no zone replaced by `in_utc`, such as that of a pattern of times.
+    """A text with every time in it that has no zone replaced by `moment_text`, such as that of a pattern of times.
 
     >>> times_in_utc("[2026-07-01 12:00:00, 2026-07-01T12:00:00Z)", "Europe/Berlin")
     '[2026-07-01T10:00:00Z, 2026-07-01T12:00:00Z)'
     """
-    return _LOCAL_WITHIN.sub(lambda found: in_utc(found[0], zone), text)
+    return _LOCAL_WITHIN.sub(lambda found: moment_text(found[0], zone), text)
 
 
 def _ahead(local: datetime, zone: str) -> int:

@@ -67,6 +67,7 @@ READ_OPTIONS = keywords_in(
     doctype = 'skip': What happens to a document type declaration: `skip` or `refuse`.
     dateFormat = None: Pattern of dates, as in Spark; ISO 8601 by default.
     timestampFormat = None: Pattern of timestamps, as in Spark; ISO 8601 by default.
+    locale = None: The language of names in dates and of DECIMAL numbers, such as `de-DE`; plain XML by default.
     timeZone = None: The zone of times without a zone, such as `Europe/Berlin`; the session's by default.
     ignoreSurroundingSpaces = True: Whether blanks around texts are removed.
     documents = 'sequence': How several documents are read: `sequence`, `merge`, `directories` or `one`.
@@ -291,8 +292,8 @@ def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | No
 COLUMN_OPTIONS = [
     *_named(
         "rowTag schemes domains uniqueIds punctuate namespaces attributePrefix valueTag unitTag punctuationNamespace"
-        " nullValue encoding doctype dateFormat timestampFormat timeZone ignoreSurroundingSpaces mode ungrammatical"
-        " maxBytesPerSlice maxItemBytes rate"
+        " nullValue encoding doctype dateFormat timestampFormat timeZone locale ignoreSurroundingSpaces mode"
+        " ungrammatical maxBytesPerSlice maxItemBytes rate"
     ),
     *_REPLAY,
 ]

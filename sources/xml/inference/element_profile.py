@@ -26,6 +26,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import IsoRewriting, patterns_of
 from xmlstream.sources.xml.options.leaf_paths import local_tag
+from xmlstream.sources.xml.options.locales import readings_of
 from xmlstream.sources.xml.parser.elements import XSI
 from xmlstream.sources.xml.parser.malformed import mend
 from xmlstream.sources.xml.splits.documents import open_document
@@ -61,11 +62,13 @@ class ObservedValues:
         count: The number of texts.
         length: The total number of characters.
         texts: The first of them, each with the number of its element.
+        locale: The locale in which they are read, if they are numbers with its marks.
     """
 
     count: int = 0
     length: int = 0
     texts: list[tuple[int, str]] = field(default_factory=list)
+    locale: str | None = None
 
     def add(self, at: int, text: str) -> None:
         """Adds the text of the element with that number."""
@@ -79,7 +82,8 @@ class ObservedValues:
         if not self.count:
             return other
         texts = sorted([*self.texts, *other.texts])[:MOST_TEXTS]
-        return ObservedValues(self.count + other.count, self.length + other.length, texts)
+        locale = self.locale if self.locale == other.locale else None
+        return ObservedValues(self.count + other.count, self.length + other.length, texts, locale)
 
     @property
     def is_blank(self) -> bool:
@@ -92,6 +96,8 @@ class ObservedValues:
         if self.format:
             return "TIMESTAMP" if "HH" in self.format else "DATE"
         type_ = least_type(text for _, text in self.texts)
+        if type_ == "STRING" and self.locale is not None:
+            return self._decimal
         return "STRING" if type_ == "DOUBLE" and are_versions(text for _, text in self.texts) else type_
 
     def type_as(self, name: str) -> str:
@@ -105,6 +111,21 @@ class ObservedValues:
         """The pattern of all texts that are not blank; None for ISO 8601, no dates, or if days could be months."""
         found = self._patterns
         return found[0] if found and not any(one.startswith("MM") for one in found[1:]) else None
+
+    @property
+    def numbers(self) -> dict[str, list[str]]:
+        """The plain numbers that the texts are, by the locales that read all of them, if they are not all plain."""
+        texts = [text for _, text in self.texts if text]
+        if not texts or not _MARKED.fullmatch(texts[0]) or least_type(texts) != "STRING" or "".join(texts).isdigit():
+            return {}
+        return readings_of(texts, self.locale)
+
+    @property
+    def _decimal(self) -> str:
+        plain = [number.lstrip("-").partition(".") for number in self.numbers[self.locale or ""]]
+        whole, scale = (max(len(number[place]) for number in plain) for place in (0, 2))
+        scale = max(scale, 2)
+        return f"DECIMAL({18 if whole + scale <= 18 else 38},{scale})" if whole + scale <= 38 else "STRING"
 
     @property
     def _patterns(self) -> list[str]:
@@ -165,6 +186,7 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+_MARKED = re.compile("[-−]?[0-9.,'’ \xa0\u202f]+")
 _ZONE_LETTER = re.compile(r"[XZz](?=(?:[^']*'[^']*')*[^']*$)")
 _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 

@@ -285,7 +285,29 @@ class InferredColumn:
         both = [(name, readings) for name, values in self.seen if (readings := values.readings)]
         if both:
             return "; ".join(f"{', '.join(readings)}: {_with_one(name, readings)}" for name, readings in both)
+        return (
+            "; ".join(said)
+            if (said := [each for _, values in self.seen if (each := _of_locales(values))])
+            else self._once
+        )
+
+    @property
+    def _once(self) -> str:
         return "" if self.leaf.structure or self.leaf.values.count != 1 else "seen once"
+
+
+def _of_locales(values: ObservedValues) -> str:
+    """How numbers with marks of a locale are read, or could be; empty for others."""
+    read, texts = values.numbers, [text for _, text in values.texts if text]
+    if not read:
+        return ""
+    at = next(place for place, text in enumerate(texts) if not text.isdigit())
+    if values.locale is not None:
+        return f"{texts[at]} is {read[values.locale][at]}"
+    if len(read) == 1:
+        return f"{texts[at]} is a number as {next(iter(read))} writes it, and the table has one locale"
+    shown = ", ".join(f"{plain[at]} in the locale {tag}" for tag, plain in read.items())
+    return f"{texts[at]} is {shown}: declare a DECIMAL, with one as locale"
 
 
 def _with_one(name: str, readings: Sequence[str]) -> str:

@@ -417,6 +417,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **{uri: prefix for prefix, uri in namespace_prefixes("namespaces", given.get("namespaces", "")).items()},
     }
     marks = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
+    locale = _located(row, given.get("locale"))
     all_, unit = inferred_leaves(row, prefixes, marks)
     if unit is not None and given.get("unitTag", unit) != unit:
         all_, unit = [leaf for leaf in all_ if not (leaf.up and leaf.steps)], None
@@ -433,6 +434,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **({"namespaces": spaces} if spaces else {}),
         **paths,
         **formats,
+        **({"locale": locale} if locale else {}),
     }
     schema = ", ".join(column.ddl for column in chosen)
     deep = [f"elements in {name}, of more than {MOST_PLACES:,} kinds" for name in sample.passed]
@@ -442,6 +444,16 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     around = () if isinstance(sample, SchemaProfile) else outside(row, prefixes, {leaf.path for leaf in all_})
     whole = sample.is_whole
     return Proposal(options, schema, chosen, row.profile.count, whole, (), left_out, (), outside=tuple(around))
+
+
+def _located(row: RowCandidate, given: str | None) -> str | None:
+    """The locale of numbers in rows, `given` or the first that only one locale reads; their values bear it."""
+    seen = [values for each in row.profile.below() for values in (each.values, *each.attributes.values())]
+    found = given or next((next(iter(read)) for values in seen if len(read := values.numbers) == 1), None)
+    for values in seen:
+        values.locale = found
+        values.locale = found if found in values.numbers else None
+    return found
 
 
 def _paths(chosen: Sequence[InferredColumn], marks: tuple[str, str]) -> dict[str, str]:

@@ -393,7 +393,9 @@ class _Profiler:
             low, high = _BOUNDS.get(local, ("", ""))
             words = ("a list in one text",) if local in ("NMTOKENS", "IDREFS", "ENTITIES") else ()
             words = (f"its type {declared.element.get(named)} is not declared",) if name and not local else words
-            return _narrowed(DeclaredValues(0, 0, [], _TYPES.get(local, "STRING"), low, high, words), declared)
+            return _narrowed(
+                DeclaredValues(declared=_TYPES.get(local, "STRING"), low=low, high=high, remarks=words), declared
+            )
         if (restriction := inner.expanding().part("restriction")) is not None:
             return _narrowed(self._simple(restriction, "base"), declared)
         union = inner.part("union")

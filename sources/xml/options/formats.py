@@ -22,8 +22,9 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
-from xmlstream.punct_ns.time_zones import is_utc
+from xmlstream.punct_ns.time_zones import is_always_utc
 from xmlstream.punct_ns.type_names import split_outside
+from xmlstream.sources.xml.options.locales import months
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,13 +73,15 @@ class IsoRewriting:
     iso: str
     pattern: str
     has_names: bool = False
+    locale: str | None = None
 
     @staticmethod
     @lru_cache
-    def of(pattern: str, *, days: bool = False) -> IsoRewriting:
+    def of(pattern: str, *, days: bool = False, locale: str | None = None) -> IsoRewriting:
         """Creates a rewriting from a pattern in Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
 
-        Names of days and months are English. `Z` is an offset as in Java, or GMT; `z` is any time zone of RFC 822.
+        Names of days and months are English, or of the locale, with or without a point. `Z` is an offset as in Java,
+        or GMT; `z` is any time zone of RFC 822.
         `[XXX]` is a zone that may be absent. With `days` only the date is kept, as it is written.
 
         Raises:
@@ -94,7 +97,7 @@ class IsoRewriting:
         >>> dates.rewrite(pa.array(["2026-01-02+02:00", "2026-01-03"])).to_pylist()
         ['2026-01-02', '2026-01-03']
         """
-        regex, groups, fields = "", [], _OF_DAYS if days else _FIELDS
+        regex, groups, fields = "", [], (_OF_DAYS if days else _FIELDS) | _names_of(locale)
         for token in _TOKEN.finditer(pattern):
             text = token[0]
             if token[1] is not None:
@@ -120,7 +123,7 @@ class IsoRewriting:
             iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
         # Names are replaced by numbers after the rewriting, when they are at their place in ISO 8601.
         has_names = bool({"MMM", "d", "Z", "z"} & {token[0] for token in _TOKEN.finditer(pattern)})
-        return IsoRewriting(f"^(?:{regex})$", iso, pattern, has_names)
+        return IsoRewriting(f"^(?:{regex})$", iso, pattern, has_names, locale)
 
     def rewrite(self, texts: Any) -> pa.StringArray:
         """Rewrites the texts to ISO 8601; blank texts and nulls are unchanged."""
@@ -128,7 +131,8 @@ class IsoRewriting:
         fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
         iso = pc.replace_substring_regex(texts, self.regex, self.iso)
-        rewritten: pa.StringArray = pc.if_else(fits, _without_names(iso) if self.has_names else iso, refused)
+        iso = _without_names(iso, self.locale) if self.has_names else iso
+        rewritten: pa.StringArray = pc.if_else(fits, iso, refused)
         return rewritten
 
 
@@ -174,9 +178,18 @@ def _are_dates(form: IsoRewriting, texts: Sequence[str]) -> bool:
         return False
 
 
-def _without_names(iso: Any) -> Any:
+def _names_of(locale: str | None) -> dict[str, tuple[str, str]]:
+    """The fields of names in a locale."""
+    if locale is None:
+        return {}
+    return {"MMM": ("month", f"(?i:{'|'.join(months(locale))})"), "EEE": ("", r"[^\s\d,.]+\.?")}
+
+
+def _without_names(iso: Any, locale: str | None = None) -> Any:
     """Replaces the names of months and zones by numbers, and one-digit days by two digits."""
     pc = _compute()
+    for place, month in enumerate([] if locale is None else months(locale), 1):
+        iso = pc.replace_substring_regex(iso, f"(?i)-{month}-", f"-{place:02}-", max_replacements=1)
     for name, number in _MONTHS.items():
         iso = pc.replace_substring(iso, name, number, max_replacements=1)
     for name, offset in _ZONES.items():
@@ -326,7 +339,7 @@ def time_zone(name: str, given: str) -> str:
     """
     zone = given.strip()
     try:
-        return "UTC" if is_utc(zone) else zone
+        return "UTC" if is_always_utc(zone) else zone
     except UsageError as error:
         hint = did_you_mean(zone, sorted(available_timezones()), error.hint or "", 0.75)
         raise UsageError(f"{name} '{given}': {error.what}", hint=hint) from None

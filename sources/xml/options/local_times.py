@@ -6,18 +6,21 @@ A local time that occurs twice is the first; one that never occurs is as much la
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.punct_ns.temporal_type import TimestampType
-from xmlstream.punct_ns.time_zones import in_utc, local_ends, times_in_utc
+from xmlstream.punct_ns.time_zones import local_ends, moment_text, times_in_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from xmlstream.punct_ns.sql_type import SqlType
+
+_Longs = npt.NDArray[np.int64]
 
 _SECOND = 1_000_000
 _LATEST = 253_402_300_800 * _SECOND
@@ -37,7 +40,7 @@ class LocalTimes:
 
     def text(self, text: str) -> str:
         """A text with its moment's time, if it is a time without a zone; ValueError beyond the years 1 to 9999."""
-        return in_utc(text, self.zone)
+        return moment_text(text, self.zone)
 
     def of_pattern(self, pattern: str) -> str:
         """A pattern's text with the moments' times; ValueError as in `text`."""
@@ -64,7 +67,7 @@ class LocalTimes:
             return None
         return pa.array(found, pa.int64(), mask=missing).cast(local.type)
 
-    def _moments(self, local: np.ndarray[Any, Any], low: int, high: int) -> np.ndarray[Any, Any]:
+    def _moments(self, local: _Longs, low: int, high: int) -> _Longs:
         first, last = (
             int(np.datetime64(micros, "us").astype("datetime64[Y]").astype(int)) + 1970 for micros in (low, high)
         )
@@ -78,9 +81,9 @@ class LocalTimes:
         ends, offsets = local_ends(self.zone, max(first - 1, 1), min(last + 1, 9999))
         before, after = (bisect_right(ends, micros // _SECOND) for micros in (low, high))
         if before == after:
-            return np.subtract(local, offsets[before] * _SECOND)
+            return local - offsets[before] * _SECOND
         places = np.searchsorted(np.array(ends) * _SECOND, local, side="right")
-        return np.subtract(local, (np.array(offsets) * _SECOND)[places])
+        return cast("_Longs", local - (np.array(offsets) * _SECOND)[places])
 
 
 _FEW_YEARS = 30

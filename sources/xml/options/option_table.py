@@ -22,6 +22,7 @@ from xmlstream.sources.xml.options.formats import (
     text,
     time_zone,
 )
+from xmlstream.sources.xml.options.locales import locale
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, namespace_prefixes
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -91,6 +92,7 @@ _TABLE = (
     Option("dateFormat", date_pattern),
     Option("timestampFormat", date_pattern),
     Option("timeZone", time_zone, default="UTC"),
+    Option("locale", locale),
     Option("ignoreSurroundingSpaces", flag, default=True),
     Option("documents", choice(*get_args(ManyDocuments)), default="sequence"),
     Option("partitionedBy", name_list, ()),
@@ -128,7 +130,6 @@ _ALSO = {"charset": "encoding", "rowvalidationxsdpath": "validate"}
 """Second names that Spark's XML source has for some options."""
 
 _SPARKS = {
-    "locale": "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English",
     "samplingratio": "xmlstream infer reads the beginning of the documents; declare the columns",
     "inferschema": "xmlstream infer reads the beginning of the documents; declare the columns",
     "ignorenamespace": "leave it out: a plain name means elements of any namespace, prefix:name those of namespaces",

@@ -21,7 +21,7 @@ from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.punct_ns.domain import BLANKS
 from xmlstream.punct_ns.lifespan import Lifespan
-from xmlstream.punct_ns.numeric_type import IntegerType
+from xmlstream.punct_ns.numeric_type import DecimalType, IntegerType
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TimestampType
@@ -37,6 +37,7 @@ from xmlstream.sources.xml.options.arrow_text import (
 )
 from xmlstream.sources.xml.options.formats import PrefixRewriting
 from xmlstream.sources.xml.options.local_times import LocalTimes
+from xmlstream.sources.xml.options.locales import LocaleNumbers
 from xmlstream.sources.xml.options.nested_values import text_type
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.elements import UnreadableError
@@ -95,9 +96,7 @@ class PatternReader:
     def __init__(self, options: SourceOptions) -> None:
         self._schema = options.schema
         self._trims = options.ignore_surrounding_spaces
-        local = (LocalTimes.of(attribute.domain.sql, options.time_zone) for attribute in options.schema)
-        prefixes = (PrefixRewriting(prefix) if prefix else None for prefix in options.prefixes)
-        written = {place: [way for way in both if way] for place, both in enumerate(zip(prefixes, local, strict=True))}
+        written = {place: _ways(options, place) for place in range(len(options.schema))}
         self._written = {place: _of_patterns(ways) for place, ways in written.items() if ways}
         self._local = LocalTimes.of(TimestampType(zoned=True), options.time_zone)
 
@@ -171,7 +170,18 @@ class PatternReader:
         ] + [lifespans]
 
 
-def _of_patterns(ways: Sequence[PrefixRewriting | LocalTimes]) -> Callable[[str], str]:
+def _ways(options: SourceOptions, place: int) -> list[PrefixRewriting | LocalTimes | LocaleNumbers]:
+    """How an attribute's constants are written otherwise than in the notation."""
+    type_, prefix = options.schema[place].domain.sql, options.prefixes[place]
+    ways: list[PrefixRewriting | LocalTimes | LocaleNumbers] = [PrefixRewriting(prefix)] if prefix else []
+    if options.locale is not None and isinstance(type_, DecimalType):
+        ways.append(LocaleNumbers(options.locale))
+    if (local := LocalTimes.of(type_, options.time_zone)) is not None:
+        ways.append(local)
+    return ways
+
+
+def _of_patterns(ways: Sequence[PrefixRewriting | LocalTimes | LocaleNumbers]) -> Callable[[str], str]:
     """What maps the text of a pattern in all these ways, one after the other."""
     return lambda text: reduce(lambda so_far, way: way.of_pattern(so_far), ways, text)
 

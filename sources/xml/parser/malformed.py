@@ -6,7 +6,7 @@ A text to parse carries its location in the document, which locates the malforme
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from operator import attrgetter
 from typing import Any, BinaryIO, Literal
@@ -20,6 +20,7 @@ from xmlstream.punct_ns.errors import MalformedInput
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.formats import patterns_of
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
+from xmlstream.sources.xml.options.locales import number_readings
 from xmlstream.sources.xml.splits.all_tags import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.documents import open_document
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
@@ -179,11 +180,8 @@ _DECLARED = {
     r"(.+): -?\d{1,18} is beyond (?:TINY|SMALL)?INT": r"declare \1 BIGINT",
     r"(.+): -?\d+ is beyond (?:TINY|SMALL|BIG)?INT": r"declare \1 DECIMAL(38, 0)",
     r"(.+): '[-+]?\d+(?:\.\d+|(?:\.\d+)?[eE][-+]?\d+)' is not a valid (?:TINY|SMALL|BIG)?INT": r"declare \1 DOUBLE",
-    # Where no point stands beside the comma, a point elsewhere is one: 1.5 is not to become 15.
-    r"(.+): '[-+]?\d+,\d+' is not a valid (?!DATE|timestamp)": r"declare \1 STRING, and write"
-    r" CAST(replace(nullif(\1, ''), ',', '.') AS DECIMAL(18, 2)) in the query",
-    r"(.+): '[-+]?[\d.]+,\d+' is not a valid (?!DATE|timestamp)": r"declare \1 STRING, and write"
-    r" CAST(replace(replace(nullif(\1, ''), '.', ''), ',', '.') AS DECIMAL(18, 2)) in the query",
+    r"(.+): '[^']*' is not a number as \S+ writes it": r"digits stand in groups of three; where numbers of several"
+    r" kinds are mixed, declare \1 STRING, and compute the value in the query",
     r"(.+): '\d{4}-\d\d-\d\dT[^']*' is not a valid DATE": r"declare \1 TIMESTAMP",
     r"(.+): '\d{10}' is not a valid timestamp": r"declare \1 BIGINT, and write timestamp_seconds(\1) in the query",
     r"(.+): '\d{13}' is not a valid timestamp": r"declare \1 BIGINT, and write timestamp_millis(\1) in the query",
@@ -195,6 +193,9 @@ _DECLARED = {
 
 _OF_A_FORMAT = re.compile(r"'([^']*) is not (\S[^']*(?:'T'[^']*)?)' is not a valid (DATE|timestamp)(?: \([^)]*\))?")
 """The reason for a text that does not have its option's format; it is handed on with `is not` and the format."""
+
+_OF_A_LOCALE = re.compile(r"'([^']*) is not a number of (\S+)' is not a valid number")
+"""The reason for a text that is no number of the option's locale, as it is handed on."""
 
 _TIME = re.compile(r": '([^']+)' (?:is not a valid (DATE|timestamp)|has more than six digits of a second)")
 
@@ -225,6 +226,8 @@ def _declaration(reason: str, raw: str | None) -> str | None:
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
         return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
+    if (number := _OF_A_NUMBER.match(reason)) and (read := number_readings(number[2])):
+        return _of_number(number[1], read)
     found = ((re.match(text, reason), declared) for text, declared in _DECLARED.items())
     if (known := next((text.expand(declared) for text, declared in found if text is not None), None)) is not None:
         return known
@@ -243,6 +246,17 @@ def _one_of(name: str, mark: str, names: Sequence[str] | None) -> str:
     if mark:
         return f"name one of them in its path, as in {paths[0]}"
     return f"write {' or '.join(f'path.{name} {path}' for path in paths)} in its OPTIONS"
+
+
+_OF_A_NUMBER = re.compile(r"(.+): '(?!-?\d+\.\d+')(-?\d[\d., \xa0\u202f]*\d)' is not a valid (?!DATE|timestamp)")
+"""The reason for a number with marks that XML Schema has not."""
+
+
+def _of_number(column: str, read: Mapping[str, str]) -> str:
+    """What to declare for a number that locales read: one of them, and a type that keeps all its digits."""
+    scale = max(2, *(len(plain.partition(".")[2]) for plain in read.values()))
+    ways = [f"'{each}'" if len(read) == 1 else f"'{each}' if {plain} is meant" for each, plain in read.items()]
+    return f"declare {column} DECIMAL(18, {scale}), and the option locale {', or '.join(ways)}"
 
 
 def _of_time(reason: str) -> str | None:
@@ -304,7 +318,9 @@ class LocatedText:
             self.document,
             self.place(fragment.start),
             kind,
-            _OF_A_FORMAT.sub(r"'\1' is not a valid \3 in the format '\2'", reason),
+            _OF_A_LOCALE.sub(r"'\1' is not a number as \2 writes it", reason)
+            if " is not a number of " in reason
+            else _OF_A_FORMAT.sub(r"'\1' is not a valid \3 in the format '\2'", reason),
             raw.decode("utf-8", "replace"),
             within.decode("utf-8", "replace"),
         )

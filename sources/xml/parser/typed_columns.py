@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from xmlstream.punct_ns.slices import arrow_type
@@ -24,6 +24,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.sources.xml.options.arrow_text import characters, only_bytes, read_array, text_ends, without_outer_blanks
 from xmlstream.sources.xml.options.formats import IsoRewriting, PrefixRewriting
 from xmlstream.sources.xml.options.local_times import LocalTimes
+from xmlstream.sources.xml.options.locales import LocaleNumbers
 from xmlstream.sources.xml.options.nested_values import Structure, element_of, read_structures
 from xmlstream.sources.xml.options.source import SourceOptions
 
@@ -85,6 +86,28 @@ class PlainNumbers:
 pc: Any = pyarrow.compute
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How values are written: dates and times by a pattern, behind a prefix, in a zone, numbers in a locale."""
+
+    pattern: str | None = None
+    prefix: str = ""
+    zone: str = "UTC"
+    locale: str | None = None
+
+    def rewritings(self, domain: Domain) -> list[PrefixRewriting | IsoRewriting | LocaleNumbers]:
+        """What makes texts that the domain reads, one after the other."""
+        found: list[PrefixRewriting | IsoRewriting | LocaleNumbers] = []
+        if self.prefix:
+            found.append(PrefixRewriting(self.prefix))
+        if self.pattern and isinstance(domain.sql, DateType | TimestampType):
+            days = isinstance(domain.sql, DateType)
+            found.append(IsoRewriting.of(self.pattern, days=days, locale=self.locale))
+        if self.locale is not None and isinstance(domain.sql, DecimalType):
+            found.append(LocaleNumbers(self.locale))
+        return found
+
+
 class ColumnReader:
     """Parses the texts of one attribute."""
 
@@ -95,25 +118,24 @@ class ColumnReader:
         null_value: str | None,
         *,
         trim: bool,
-        rewriting: IsoRewriting | PrefixRewriting | None = None,
+        written: Spelling | None = None,
         structure: Structure | None = None,
-        zone: str = "UTC",
     ) -> None:
         """With `trim`, blanks around a string are removed; for other types they always are.
 
-        `structure` is the declaration of a structure, or of the structures in an array. Times without a zone are in
-        `zone`.
+        `structure` is the declaration of a structure, or of the structures in an array.
         """
+        written = written or Spelling()
         self._name = name
         self._domain = domain
         element = element_of(domain)
         self._elements = (
-            ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting, structure=structure, zone=zone)
+            ColumnReader(name, element, null_value, trim=trim, written=written, structure=structure)
             if element
             else None
         )
         self._fields = (
-            [] if element or structure is None else _fields(name, structure, null_value, trim=trim, zone=zone)
+            [] if element or structure is None else _fields(name, structure, null_value, trim=trim, written=written)
         )
         if self._elements:
             self.type: pa.DataType = pa.list_(pa.field("element", self._elements.type))
@@ -124,27 +146,22 @@ class ColumnReader:
             self.type = arrow_type(domain)
         self._null_value = null_value
         self._trim = trim or not isinstance(domain.sql, StringType)
-        self._rewriting = rewriting
-        self._local = LocalTimes.of(domain.sql, zone)
-        self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
+        self._rewritings = written.rewritings(domain)
+        self._local = LocalTimes.of(domain.sql, written.zone)
+        self._is_plain = null_value is None and not self._rewritings
+        self._plain = PlainNumbers.of(domain) if self._is_plain else None
 
     @staticmethod
     def of(options: SourceOptions, index: int) -> ColumnReader:
         """Creates the reader for an attribute of a source."""
         attribute = options.schema[index]
-        rewriting: IsoRewriting | PrefixRewriting | None = _iso(
-            options.formats[index], element_of(attribute.domain) or attribute.domain
-        )
-        if options.prefixes[index]:
-            rewriting = PrefixRewriting(options.prefixes[index])
         return ColumnReader(
             attribute.name,
             attribute.domain,
             options.null_value,
             trim=options.ignore_surrounding_spaces,
-            rewriting=rewriting,
+            written=Spelling(options.formats[index], options.prefixes[index], options.time_zone, options.locale),
             structure=options.structures[index],
-            zone=options.time_zone,
         )
 
     def read(self, texts: Any) -> tuple[pa.Array[Any], Mapping[int, str]]:
@@ -161,7 +178,7 @@ class ColumnReader:
         if isinstance(self.type, pa.StructType):
             structures, wrong = read_structures(texts, self.type, [field.read for field in self._fields])
             return structures, {**self._outside(structures, texts, wrong), **wrong}
-        values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
+        values = self._quickly(texts) if self._is_plain else None
         reasons: dict[int, str] = {}
         if values is None:
             given, texts = texts, self._tidy(texts)
@@ -181,12 +198,14 @@ class ColumnReader:
         is_plain = self._plain is not None and self._plain.are_all(texts)
         return {} if is_plain else self.read(texts)[1]
 
-    def _tidy(self, texts: Any) -> pa.StringArray:
+    def _tidy(self, texts: Any) -> Any:
         if self._trim:
             texts = without_outer_blanks(texts)
         if self._null_value is not None:
             texts = pc.if_else(pc.equal(texts, self._null_value), pa.scalar(None, pa.string()), texts)
-        return texts if self._rewriting is None else self._rewriting.rewrite(texts)
+        for rewriting in self._rewritings:
+            texts = rewriting.rewrite(texts)
+        return texts
 
     def _quickly(self, texts: pa.StringArray) -> Any:
         """Converts all texts by Arrow; returns None if Arrow would not do that correctly."""
@@ -237,7 +256,7 @@ class ColumnReader:
         if wrong:
             rows = np.flatnonzero(np.isin(codes.fill_null(-1).to_numpy(), list(wrong)))
             reasons = {row: wrong[codes[row].as_py()] for row in rows.tolist()}
-            if isinstance(self._rewriting, IsoRewriting):
+            if self._rewritings and not isinstance(self._rewritings[-1], PrefixRewriting):
                 shown = {row: (repr(texts[row].as_py()), given[row].as_py().strip(BLANKS)) for row in reasons}
                 reasons |= {
                     row: reasons[row].replace(iso, repr(text))
@@ -266,7 +285,9 @@ class ColumnReader:
         return found
 
 
-def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool, zone: str) -> list[ColumnReader]:
+def _fields(
+    name: str, structure: Structure, null_value: str | None, *, trim: bool, written: Spelling
+) -> list[ColumnReader]:
     """Returns the readers of a structure's fields."""
     columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
     return [
@@ -275,16 +296,11 @@ def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bo
             field.domain,
             null_value,
             trim=trim,
-            rewriting=_iso(pattern, element_of(field.domain) or field.domain),
+            written=replace(written, pattern=pattern, prefix=""),
             structure=below,
-            zone=zone,
         )
         for field, pattern, below in columns
     ]
-
-
-def _iso(pattern: str | None, domain: Domain) -> IsoRewriting | None:
-    return IsoRewriting.of(pattern, days=isinstance(domain.sql, DateType)) if pattern else None
 
 
 def _greater(values: Any, bound: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -596,3 +597,32 @@ def test_the_zone_is_asked_for_where_times_have_none(tmp_path: Path, time: str, 
     followed = made.replace("-- timeZone", "timeZone")
     (source,) = script.read(f"{followed}\nSELECT * FROM t;").sources
     assert (source.options.time_zone == "Europe/Berlin") is is_local
+
+
+def test_numbers_with_a_decimal_comma_have_their_locale(tmp_path: Path) -> None:
+    made = _inferred(tmp_path, "1.234,5", "17,25", "3")
+    assert "`v` DECIMAL(18,2) NOT NULL,  -- 1.234,5 is 1234.5" in made
+    assert "  locale 'de-DE'" in made
+    assert [row["v"] for row in read_by(made, "t")] == [Decimal("1234.5"), Decimal("17.25"), Decimal(3)]
+    assert "DECIMAL(38,20)" in _inferred(tmp_path, f"1.234,{'5' * 20}")
+
+
+@pytest.mark.parametrize("values", ["1,5 1.5", "12.34,5", "1,2,3", "10.1.2", "007,5", "1.5 2", "x", "1" * 30])
+def test_what_no_locale_reads_has_none(tmp_path: Path, values: str) -> None:
+    assert "locale '" not in _inferred(tmp_path, *values.split())
+
+
+def test_a_number_of_two_readings_is_a_string_with_both(tmp_path: Path) -> None:
+    made = _inferred(tmp_path, "1,234", "5")
+    remark = "1,234 is 1.234 in the locale de-DE, 1234 in the locale en-US: declare a DECIMAL, with one as locale"
+    assert f"`v` STRING NOT NULL,  -- {remark}" in made
+    made = _inferred(tmp_path, "1,234</v><w>1,5</w><v>", "5</v><w>1,5</w><v>").replace("<v></v>", "")
+    assert "locale 'de-DE'" in made
+
+
+def test_a_locale_that_is_given_reads_numbers(tmp_path: Path) -> None:
+    document = tmp_path / "in.xml"
+    document.write_text("<r><t><v>1,234</v></t><t><v>1,234.5</v></t></r>")
+    made = proposal(str(document), "t", {"locale": "en-GB"}).create_table()
+    assert "`v` DECIMAL(18,2) NOT NULL  -- 1,234 is 1234" in made
+    assert "locale 'en-GB'" in made

@@ -15,7 +15,7 @@ import pytest
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError
-from xmlstream.punct_ns.time_zones import in_utc, transitions
+from xmlstream.punct_ns.time_zones import moment_text, transitions
 from xmlstream.sources.xml.options.local_times import LocalTimes
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
@@ -75,7 +75,7 @@ def test_a_local_time_is_javas_moment_in_every_zone_and_year(spark: SparkSession
     for zone, moments in expected.items():
         found: Any = LocalTimes(zone).moments(pa.array(list(moments), pa.timestamp("us")))
         assert dict(zip(moments, found.cast(pa.int64()).to_pylist(), strict=True)) == moments, zone
-        alone = {time: datetime.fromisoformat(in_utc(time.isoformat(), zone)[:-1]) for time in moments}
+        alone = {time: datetime.fromisoformat(moment_text(time.isoformat(), zone)[:-1]) for time in moments}
         assert {time: (moment - _EPOCH) // _MICROSECOND for time, moment in alone.items()} == moments, zone
 
 

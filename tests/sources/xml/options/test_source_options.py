@@ -23,7 +23,6 @@ def test_charset_is_sparks_other_name_of_the_encoding() -> None:
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("locale", "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English"),
         ("samplingRatio", "xmlstream infer reads the beginning of the documents; declare the columns"),
         ("rowTags", "did you mean rowTag?"),
     ],

@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.sources.xml.options.formats import IsoRewriting
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader, Spelling
 
 TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
 TYPES += ["TIMESTAMP_NTZ", "STRING"]
@@ -103,15 +102,15 @@ def test_a_declared_domain_is_checked_and_not_believed(domain: Domain, text: str
 
 
 def test_other_forms_of_dates_are_read_by_their_pattern_alone() -> None:
-    column = ColumnReader("x", Domain("DATE"), None, trim=True, rewriting=IsoRewriting.of("MM/dd/yyyy"))
+    column = ColumnReader("x", Domain("DATE"), None, trim=True, written=Spelling("MM/dd/yyyy"))
     values, reasons = column.read(pa.array(["07/05/2000", "2000-07-05", "02/30/2000", "", None]))
     assert [str(value) for value in values.to_pylist()] == ["2000-07-05", "None", "None", "None", "None"]
     assert list(reasons) == [1, 2]
 
 
 def test_timestamps_have_fractions_and_zones_in_their_patterns() -> None:
-    rewriting = IsoRewriting.of("dd.MM.yyyy 'at' HH:mm:ss.SSSXXX")
-    column = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
+    written = Spelling("dd.MM.yyyy 'at' HH:mm:ss.SSSXXX")
+    column = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, written=written)
     values, reasons = column.read(pa.array(["05.07.2000 at 10:00:00.250+02:00"]))
     assert not reasons
     assert values[0].as_py().isoformat() == "2000-07-05T08:00:00.250000+00:00"
@@ -131,8 +130,8 @@ def test_timestamps_have_fractions_and_zones_in_their_patterns() -> None:
     ],
 )
 def test_dates_of_mails_are_those_of_the_standard_library(pattern: str, text: str, iso: str | None) -> None:
-    rewriting = IsoRewriting.of(pattern)
-    reader = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
+    written = Spelling(pattern)
+    reader = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, written=written)
     values, wrong = reader.read(pa.array([text, None, ""]))
     assert values.to_pylist()[1:] == [None, None]
     if iso is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,13 +151,22 @@ def test_a_word_in_the_place_of_a_number_may_mean_null(tmp_path: Path, value: st
     assert (f"declare nullValue '{value}'" in hint) == proposed
 
 
-def test_a_number_with_a_decimal_comma_is_a_text_that_the_query_casts(tmp_path: Path) -> None:
-    one = malformed(parsed(tmp_path / "d.xml", f"{ROOT}<row><h>1.234,5</h></row></r>"))[0]
-    hint = malformed_error(one).hint or ""
-    written = "CAST(replace(replace(nullif(h, ''), '.', ''), ',', '.') AS DECIMAL(18, 2))"
-    assert hint.endswith(f"declare h STRING, and write {written} in the query")
-    found = duckdb.execute(f"SELECT {written} FROM (VALUES ('1.234,5'), (''), ('-17,25')) AS t(h)").fetchall()
-    assert [str(value) for (value,) in found] == ["1234.50", "None", "-17.25"]
+NUMBERS = [
+    ("1.234,5", "1234.5"), ("1,5", "1.5"), ("-17,255", None), ("17,2555", "17.2555"), ("1,234.5", "1234.5"),
+    ("1 234,5", "1234.5"), ("1.234.567", "1234567"), ("1,234", None), ("12.34,5", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "value"), NUMBERS)
+def test_a_hint_on_a_number_keeps_all_its_digits(tmp_path: Path, number: str, value: str | None) -> None:
+    document = f"{ROOT}<row><h>{number}</h></row></r>"
+    hint = malformed_error(malformed(parsed(tmp_path / "d.xml", document))[0]).hint or ""
+    ways = re.findall(r"'([a-z]{2}-[A-Z]{2})'(?: if ([-0-9.]+) is meant)?", hint)
+    assert bool(ways) is (number != "12.34,5")
+    for tag, meant in ways:
+        (type_,) = re.findall(r"declare h (DECIMAL\(\d+, \d+\))", hint)
+        pieces = parsed(tmp_path / "d.xml", document, schema=f"h {type_}", locale=tag)
+        assert [h for piece in pieces for h in piece.tuples["h"].to_pylist()] == [Decimal(value or meant)]
 
 
 def test_a_value_that_must_be_there_may_have_another_path(tmp_path: Path) -> None:

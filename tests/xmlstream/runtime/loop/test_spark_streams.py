@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import xmlstream as xs
 import xmlstream.testing as xt
 from tests.harness.topic import Topic, send
 from xmlstream.punct_ns.errors import InputError
+from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.runtime.loop import feeds
 from xmlstream.runtime.loop.slice_loop import SliceLoop
 from xmlstream.sources.generators.auction_documents import write_auctions
@@ -434,6 +436,16 @@ def test_a_static_column_is_a_stream_that_ends(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, report("a", 1, "7")), (2, None), (3, report("b", 2, "9"))], "id INT, xml STRING")
     found = xs.read_column(frame, "xml", REPORT, rowTag="r", keep=["id"]).group_by("hour").agg("max(id) AS id")
     assert {row["id"] for row in found.to_arrow().to_pylist()} == {1, 3}
+
+
+@pytest.mark.parametrize(("given", "hour"), [({}, 10), ({"timeZone": "UTC"}, 12), ({"timeZone": "Asia/Kolkata"}, 6)])
+def test_times_in_a_column_are_in_the_sessions_zone(spark: SparkSession, given: dict[str, str], hour: int) -> None:
+    there = spark.newSession()
+    there.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    text = f'<l xmlns:p="{PUNCT_NS}"><p:r><at>[,2026-07-01T11:00]</at></p:r><r><at>2026-07-01T12:00:00</at></r></l>'
+    frame = there.createDataFrame([(1, text)], "id INT, xml STRING")
+    found = xs.read_column(frame, "xml", "at TIMESTAMP", rowTag="r", **given).to_arrow().to_pylist()
+    assert [row["at"].astimezone(UTC).hour for row in found] == [hour]
 
 
 def test_a_slice_of_several_batches_does_not_keep_later_ones_waiting(

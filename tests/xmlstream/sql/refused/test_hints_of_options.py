@@ -32,7 +32,7 @@ def _named(hint: str) -> dict[str, str]:
     return {name: text[1:-1] for name, text in re.findall(r"\b((?:path\.)?[a-z]\w*) ('[^']*'|\"[^\"]*\")", hint)}
 
 
-LEFT_OUT = ("locale", "ignorenamespace", "excludeattribute", "samplingratio", "inferschema")
+LEFT_OUT = ("ignorenamespace", "excludeattribute", "samplingratio", "inferschema")
 WITH_A_PATH = ("pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore")
 
 
