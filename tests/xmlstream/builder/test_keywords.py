@@ -66,7 +66,7 @@ def test_a_default_of_reading_that_is_shown_is_the_one_that_holds(keyword: run_o
     given = {"path": "a.xml", "rowTag": "a"}
     with_it = given | {keyword.name: str(keyword.default).lower() if keyword.default is True else str(keyword.default)}
     if keyword.default is None:
-        assert not OPTIONS[keyword.name].default or keyword.name in {"namespaces", "punctuationNamespace"}
+        assert not OPTIONS[keyword.name].default or keyword.name in {"namespaces", "punctuationNamespace", "timeZone"}
     else:
         attribute = OPTIONS[keyword.name].attribute
         one, other = (SourceOptions.parse(options, "a INT", "user") for options in (with_it, given))
