@@ -52,6 +52,26 @@ def rules(zone: str) -> tzinfo:
         raise UsageError(f"there is no time zone {zone}", hint="name a region, as Europe/Berlin, or UTC") from None
 
 
+_SHORT_NAMES = """
+ACT=Australia/Darwin AET=Australia/Sydney AGT=America/Argentina/Buenos_Aires ART=Africa/Cairo AST=America/Anchorage
+BET=America/Sao_Paulo BST=Asia/Dhaka CAT=Africa/Harare CNT=America/St_Johns CST=America/Chicago CTT=Asia/Shanghai
+EAT=Africa/Addis_Ababa ECT=Europe/Paris IET=America/Indiana/Indianapolis IST=Asia/Kolkata JST=Asia/Tokyo
+MIT=Pacific/Apia NET=Asia/Yerevan NST=Pacific/Auckland PLT=Asia/Karachi PNT=America/Phoenix PRT=America/Puerto_Rico
+PST=America/Los_Angeles SST=Pacific/Guadalcanal VST=Asia/Ho_Chi_Minh EST=-05:00 MST=-07:00 HST=-10:00
+"""
+_SHORT = dict(each.split("=") for each in _SHORT_NAMES.split())
+"""Java's short names of zones (`java.time.ZoneId.SHORT_IDS`)."""
+
+
+def full_zone(zone: str) -> str:
+    """The region or the offset that a short name of Java's stands for; any other name as it is.
+
+    >>> full_zone("PST"), full_zone("Europe/Berlin")
+    ('America/Los_Angeles', 'Europe/Berlin')
+    """
+    return _SHORT.get(zone, zone)
+
+
 @lru_cache(maxsize=64)
 def is_always_utc(zone: str) -> bool:
     """Whether a zone is UTC, by whatever name.

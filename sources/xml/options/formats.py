@@ -22,7 +22,7 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.lifespan import Duration
 from xmlstream.punct_ns.schema import split_name
-from xmlstream.punct_ns.time_zones import is_always_utc
+from xmlstream.punct_ns.time_zones import full_zone, is_always_utc
 from xmlstream.punct_ns.type_names import split_outside
 from xmlstream.sources.xml.options.locales import months
 
@@ -337,7 +337,7 @@ def time_zone(name: str, given: str) -> str:
     >>> time_zone("timeZone", "Europe/Berlin"), time_zone("timeZone", "Z")
     ('Europe/Berlin', 'UTC')
     """
-    zone = given.strip()
+    zone = full_zone(given.strip())
     try:
         return "UTC" if is_always_utc(zone) else zone
     except UsageError as error:

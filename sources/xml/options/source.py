@@ -35,7 +35,7 @@ from xmlstream.punct_ns.scheme import Scheme, implied, parse_schemes
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
-from xmlstream.punct_ns.time_zones import is_always_utc
+from xmlstream.punct_ns.time_zones import full_zone, is_always_utc
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.local_paths import glob_of, local_path
 from xmlstream.sources.places import is_glob, located
@@ -509,9 +509,9 @@ _UTC = ("timeZone", "UTC")
 
 def zoned(options: SourceOptions, zone: str) -> SourceOptions:
     """The options with a session's zone for times without a zone, if they have none of their own and it matters."""
-    if "timeZone" in dict(options.given) or is_always_utc(zone) or not has_moments(options.schema, options.structures):
+    if "timeZone" in dict(options.given) or not has_moments(options.schema, options.structures):
         return options
-    return options.replace(timeZone=zone)
+    return options if is_always_utc(full_zone(zone)) else options.replace(timeZone=full_zone(zone))
 
 
 def _moments_in(text: str, domain: Domain, *, zone: str) -> str:

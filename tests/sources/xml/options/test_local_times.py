@@ -88,7 +88,7 @@ TEXTS = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "+05:30", "UTC"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "+05:30", "UTC", "PST", "EST"])
 def test_a_source_reads_times_as_sparks_own_does(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     document = tmp_path / "in.xml"
     document.write_text(f"<r>{''.join(f'<t><at>{text}</at></t>' for text in TEXTS)}</r>")
