@@ -2,7 +2,7 @@
 
 The reader of SQL, its printer and this package walk trees by recursion: a bracket takes some twenty calls. Python
 allows 1,000 calls within each other, since a thread's stack is small. So what meets that limit is done once more, in a
-thread with a large stack, of which the system only gives the pages that are used. What loops over slices has such a
+thread with a large stack; the system gives it only the pages that it uses. What loops over slices has such a
 thread from the start.
 """
 

@@ -267,12 +267,12 @@ def offset(tree: exp.Expr) -> int | None:
     return min(starts, default=None)
 
 
-Found: TypeAlias = dict[int, tuple[exp.Expr, bool]]
+Holding: TypeAlias = dict[int, tuple[exp.Expr, bool]]
 """What `any_in` has found, by the identity of trees, which live as long as it."""
 
 
-def any_in(tree: exp.Expr, test: Callable[[exp.Expr], bool], found: Found) -> bool:
-    """Whether a node of a tree passes the test; asked of each part of a tree, it takes no longer than of the whole."""
+def any_in(tree: exp.Expr, test: Callable[[exp.Expr], bool], found: Holding) -> bool:
+    """Whether a node of a tree passes the test; for all parts of a tree it takes no longer than for the tree."""
     if id(tree) not in found:
         found[id(tree)] = tree, test(tree) or any(any_in(each, test, found) for each in tree.iter_expressions())
     return found[id(tree)][1]

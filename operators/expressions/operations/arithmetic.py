@@ -8,7 +8,7 @@ from math import prod
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.dialect import Found, any_in, call_name
+from xmlstream.operators.expressions.dialect import Holding, any_in, call_name
 from xmlstream.operators.expressions.operations.casts import (
     BITS,
     WIDEST,
@@ -249,17 +249,17 @@ class _Operands:
     tries: bool
 
 
-class Order:
+class Reordering:
     """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
 
     One operand and literals without a sign overflow in any order, or in none. Spark also puts together
-    `1 + try_add(n, 1)`, whose overflow then raises an error. What is known of a tree is asked once: a chain has as many
+    `1 + try_add(n, 1)`, whose overflow then raises an error. What is known of a tree is found once: a chain has as many
     sums as terms.
     """
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[exp.Expr, _Operands]] = {}
-        self._has_attribute: Found = {}
+        self._has_attribute: Holding = {}
 
     def require(self, tree: exp.Binary, type_: SqlType) -> None:
         """Refuses a tree of that type.

@@ -15,7 +15,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import Found, any_in, call_name, render, type_text
+from xmlstream.operators.expressions.dialect import Holding, any_in, call_name, render, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import (
     AGGREGATES,
     WINDOWS,
@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     order_key,
     over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import Order, arithmetic, beside_decimals, signed
+from xmlstream.operators.expressions.operations.arithmetic import Reordering, arithmetic, beside_decimals, signed
 from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
@@ -34,6 +34,7 @@ from xmlstream.operators.expressions.operations.part import (
     combined,
     decided,
     divided,
+    in_full,
     interval,
     is_utc,
     joined,
@@ -44,7 +45,6 @@ from xmlstream.operators.expressions.operations.part import (
     operand,
     require_silent,
     text,
-    whole,
     with_operands,
 )
 from xmlstream.operators.expressions.operations.python_functions import known_by
@@ -111,11 +111,11 @@ class Translator:
     def __init__(self, columns: Mapping[str, Part], zone: str) -> None:
         self._columns, self._zone = columns, zone
         self._operands, self._given = count(), dict[str, Part]()
-        self._order, self._calls = Order(), Found()
+        self._order, self._calls = Reordering(), Holding()
 
     def whole(self, tree: exp.Expr) -> Part:
         """The part of a tree, with its text."""
-        return whole(self._part(tree))
+        return in_full(self._part(tree))
 
     def part(self, tree: exp.Expr) -> Part:
         """The part of an operand, whose text may be a name."""
@@ -303,7 +303,7 @@ class Translator:
             test = branch.this if of is None else exp.EQ(this=of.copy(), expression=branch.this.copy())
             branches.append((self.part(test), self.part(branch.args["true"])))
         default = tree.args.get("default")
-        found = whole(choice(branches, None if default is None else self.part(default), self._zone))
+        found = in_full(choice(branches, None if default is None else self.part(default), self._zone))
         return replace(found, sql=with_operands(found.sql, named))
 
     def _once(self, tree: exp.Expr) -> tuple[exp.Expr, Sequence[tuple[str, str]]]:
@@ -479,21 +479,21 @@ class Translator:
 
     def any_(self, tree: exp.Expr) -> Part:
         """`any(condition)`, which is read as a form of its own."""
-        return aggregate("any", [whole(self._condition(tree.this))], Rows())
+        return aggregate("any", [in_full(self._condition(tree.this))], Rows())
 
     def filter(self, tree: exp.Expr) -> Part:
         """An aggregate with FILTER."""
         return self._aggregate(tree.this, self._filtered(tree))
 
     def _filtered(self, tree: exp.Expr) -> Rows:
-        where = whole(self._condition(tree.expression.this))
+        where = in_full(self._condition(tree.expression.this))
         if where.raises:
             raise NotProven("FILTER with a condition that can raise an error")
         return Rows(where=where.sql)
 
     def _aggregate(self, tree: exp.Expr, rows: Rows) -> Part:
         if isinstance(tree, exp.Any):
-            return aggregate("any", [whole(self._condition(tree.this))], rows)
+            return aggregate("any", [in_full(self._condition(tree.this))], rows)
         if not isinstance(tree, exp.Anonymous):
             raise NotProven(f"the form {tree.key.upper()}")
         if rows.where and any(part.raises for part in self.parts([e for e in tree.expressions if _is_value(e)])):

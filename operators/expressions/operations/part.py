@@ -43,7 +43,7 @@ class Part:
         constant: The text of a literal: a number or a string; None for anything else.
         typed: Whether it may be a literal with a suffix, or such a CAST: `2L` is read as CAST(2 AS BIGINT).
         rows: Whether it is an aggregate or a function over rows, or contains one.
-        named: Long operands, by the names that stand for them in the text: see `whole`.
+        named: Long operands, by the names that stand for them in the text: see `in_full`.
     """
 
     sql: str
@@ -90,7 +90,7 @@ class Part:
     ) -> Part:
         """A part made of this one alone; see `joined`."""
         to = self.type if type_ is None else type_
-        return whole(joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses))
+        return in_full(joined(sql, to, [self], nullable=nullable, seems=seems, raises=raises, refuses=refuses))
 
 
 Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
@@ -195,14 +195,14 @@ LONG = 2_000
 
 
 def operand(part: Part, number: int) -> Part:
-    """A part as an operand: a long one is a name, for which `whole` puts the text again."""
+    """A part as an operand: a long one is a name, for which `in_full` puts the text again."""
     if len(part.sql) <= LONG or part.constant is not None:
         return part
     name = own(f"operand{number}_")
     return replace(part, sql=name, named=((name, part.sql),))
 
 
-def whole(part: Part) -> Part:
+def in_full(part: Part) -> Part:
     """A part whose long operands are computed before it, once each; what stands in it once is there again."""
     return replace(part, sql=with_operands(part.sql, part.named), named=()) if part.named else part
 

@@ -38,7 +38,7 @@ def test_a_deep_thread_in_a_deep_thread_is_the_same() -> None:
 
 def test_errors_of_a_deep_thread_are_raised_where_it_was_called() -> None:
     with pytest.raises(KeyError):
-        deeply(lambda: {}["a"])
+        deeply(lambda: dict[str, int]()["a"])
 
 
 def test_the_limit_is_as_before_once_the_last_deep_thread_has_ended() -> None:
