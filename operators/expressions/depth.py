@@ -38,6 +38,10 @@ _lock = threading.Lock()
 _deep: dict[int, int] = {}
 """The deep threads that live, each with the limit of calls that was before the first of them."""
 
+_met = threading.Event()
+"""Set once a query has met the limit of calls. Before, no deep thread changes it: it is one of all threads of the
+process, and protects the small stacks of a program's own."""
+
 
 def at_any_depth(function: Callable[P, R]) -> Callable[P, R]:
     """Decorates a function that may be called twice: what meets the limit of recursion is done in a deep thread.
@@ -73,6 +77,7 @@ def deeply(function: Callable[[], R]) -> R:
     """
     if threading.get_ident() in _deep:
         return function()
+    _met.set()
     results: list[R] = []
     failures: list[BaseException] = []
 
@@ -110,7 +115,10 @@ def depth(sql: str) -> int:
 
 
 def deep_thread(target: Callable[[], Any], name: str) -> threading.Thread:
-    """A thread, to be started, with a large stack; while it lives, all threads may have as many calls as it."""
+    """A thread, to be started, with a large stack.
+
+    If a query has met the limit of calls, all threads may have as many calls as it while it lives.
+    """
     return _DeepThread(target=target, name=name, daemon=True)
 
 
@@ -131,7 +139,7 @@ class _DeepThread(threading.Thread):
                 threading.stack_size(usual)
 
     def run(self) -> None:
-        if not self._is_deep:
+        if not self._is_deep or not _met.is_set():
             return super().run()
         with _lock:
             _deep[threading.get_ident()] = next(iter(_deep.values()), sys.getrecursionlimit())

@@ -341,14 +341,14 @@ def require_sql(session: Any, text: Any) -> None:
         raise UsageError(f"{called(text)} is not a SQL text", hint=hint)
 
 
-def require_known(options: Mapping[str, Any]) -> None:
-    """Refuses unknown options, with the nearest known name as hint.
+def require_known(options: Mapping[str, Any], *, of_several: bool = False) -> None:
+    """Refuses unknown options, with the nearest known name as hint; for a run of several results, those of one, too.
 
     Raises:
         UsageError: An option is unknown.
     """
     for name in options:
-        if name in _OF_RESULTS:
+        if of_several and name in _OF_RESULTS:
             hint = f"write it where the result is: {_OF_RESULTS[name]}"
             raise UsageError(f"{name} is an option of a result, not of a run of several", hint=hint)
         if name not in RunOptions.__annotations__:

@@ -161,7 +161,7 @@ def _prepared(
     inserts: Sequence[Insert], checkpoint: str | Path | None, options: CommonOptions, *, follow: bool
 ) -> tuple[Node, Settings]:
     """The plan of queries that run together, checked to be safe, and the settings of their run."""
-    require_known(options)
+    require_known(options, of_several=True)
     given: Any = inserts
     if isinstance(given, str | Path):
         hint = "xs.run(xs.inserts_from_sql(session, text)), with the text of the file"

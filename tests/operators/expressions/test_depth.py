@@ -10,6 +10,7 @@ import pytest
 
 import xmlstream as xs
 from tests.harness.growing_queries import CHAINS, OPERATORS, chained, nested, table
+from xmlstream.operators.expressions import depth
 from xmlstream.operators.expressions.depth import MOST, at_any_depth, deep_thread, deeply
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.session.engines import InProcessSession
@@ -44,6 +45,7 @@ def test_errors_of_a_deep_thread_are_raised_where_it_was_called() -> None:
 def test_the_limit_is_as_before_once_the_last_deep_thread_has_ended() -> None:
     before, first, second = sys.getrecursionlimit(), threading.Event(), threading.Event()
     threads = [deep_thread(first.wait, "first"), deep_thread(second.wait, "second")]
+    deeply(lambda: None)  # a query has met the limit
     for thread in threads:
         thread.start()
     first.set()
@@ -53,6 +55,16 @@ def test_the_limit_is_as_before_once_the_last_deep_thread_has_ended() -> None:
     second.set()
     threads[1].join()
     assert sys.getrecursionlimit() == before
+
+
+def test_the_limit_is_left_alone_until_a_query_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one of all threads of a process, of which a program's own may have small stacks."""
+    monkeypatch.setattr(depth, "_met", threading.Event())
+    before, limits = sys.getrecursionlimit(), list[int]()
+    thread = deep_thread(lambda: limits.append(sys.getrecursionlimit()), "shallow")
+    thread.start()
+    thread.join()
+    assert limits == [before]
 
 
 @pytest.mark.parametrize("name", ["AND", "text", "CASE of", "/ x"])
