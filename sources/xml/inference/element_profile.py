@@ -146,7 +146,7 @@ class ObservedValues:
     @property
     def are_local(self) -> bool:
         """Whether one of them is a time without a zone."""
-        if self.type != "TIMESTAMP":
+        if Domain(self.type).sql != TimestampType(zoned=True):
             return False
         if self.format:
             return not _ZONE_LETTER.search(self.format)
