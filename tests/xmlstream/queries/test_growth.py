@@ -132,7 +132,7 @@ def test_what_nests_is_translated_to_a_text_that_grows_as_it_does(name: str, tmp
     assert exponent(DEEP, lengths) <= MOST
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [*FUNCTIONS, *OPERATORS])
 def test_what_nests_is_planned_in_calls_that_grow_as_it_does(
     name: str, in_process: InProcessSession, tmp_path: Path
@@ -149,7 +149,7 @@ def test_a_chain_is_planned_in_calls_that_grow_as_it_does(
     assert _grown(make, DEEP, in_process, tmp_path / "out") == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [name for name, _ in queries(Path())])
 def test_queries_in_queries_and_lists_are_planned_in_calls_that_grow_as_they_do(
     name: str, in_process: InProcessSession, tmp_path: Path
