@@ -177,7 +177,10 @@ def _withs(form: str, number: int) -> str:
 
 def _views(form: str, number: int) -> str:
     place = form if "@" in form else f"{form}@"
-    views = (f"CREATE VIEW v{i} AS {place.replace('@', f'v{i - 1}' if i else 'a')};\n" for i in range(number))
+    views = (
+        f"CREATE VIEW v{i} AS {place.replace('@', f'v{i - 1}' if i else 'a').replace('#', str(i))};\n"
+        for i in range(number)
+    )
     return f"{''.join(views)}SELECT * FROM v{number - 1}"
 
 
