@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from xmlstream.operators.expressions.depth import MOST, at_any_depth, deep_threa
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.session.engines import InProcessSession
 from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def _called_within(number: int) -> int:
@@ -83,6 +87,16 @@ def test_a_chain_of_1000_is_planned_explained_and_run(
     query = xs.from_sql(in_process, chained(tmp_path, operator, CHAINS[operator])(1000))
     assert query.explain("text")
     assert query.run(tmp_path / "out", row_tag="row").tuples_out == (0 if operator == "AND" else 1)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [300, 1500])
+def test_what_spark_cannot_read_is_refused_in_words(spark: SparkSession, number: int, tmp_path: Path) -> None:
+    """Spark's parser ends with an error of its own, or with one of Java's that has no text."""
+    text = f"{table(tmp_path)} SELECT {'abs(' * number}v{')' * number} AS y FROM a"
+    with pytest.raises(QueryError, match="nested more deeply than Spark reads") as refused:
+        read(text).plan(spark)
+    assert "-Xss256m" in str(refused.value.hint)
 
 
 def test_a_builder_takes_what_is_nested_deeply(in_process: InProcessSession, tmp_path: Path) -> None:

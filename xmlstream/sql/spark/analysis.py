@@ -115,7 +115,8 @@ def spark_errors_explained(text: QueryText | None = None) -> Iterator[None]:
         places = (context for context in error.getQueryContext() if context.contextType().name == "SQL")
         at = next((int(context.startIndex()) for context in places), None)
     except Py4JJavaError as error:  # an error without a PySpark class
-        what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
+        is_deep, plain = "StackOverflowError" in str(error), _plain(first_cause(error).partition(": ")[2])
+        (what, hint), at = _TOO_DEEP if is_deep else (plain, None), None
     else:
         return
     raise QueryError(what, hint=hint) if text is None else text.error(what, at or 0, hint)
@@ -169,6 +170,10 @@ def _translated(error: PySparkException) -> tuple[str, str | None]:
     return what.format(bare.get(part, "this")), hint.format(**bare) or None
 
 
+_TOO_DEEP = (
+    "the query is nested more deeply than Spark reads",
+    "--conf spark.driver.extraJavaOptions=-Xss256m gives Java larger stacks; --engine duckdb reads 4,000 operations",
+)
 _NEITHER = ("expression", "{} is neither a key of GROUP BY nor aggregated", "name it in GROUP BY, or aggregate it")
 _CONDITIONS = {
     "UNRESOLVED_COLUMN": ("objectName", "there is no attribute {}", "there are {proposal}"),
@@ -177,6 +182,7 @@ _CONDITIONS = {
     "MISSING_AGGREGATION": _NEITHER,
     "MISSING_GROUP_BY": _NEITHER,
     "PARSE_SYNTAX_ERROR": ("error", "{} is not expected here", ""),
+    "FAILED_TO_PARSE_TOO_COMPLEX": ("", *_TOO_DEEP),
 }
 """Messages for errors of Spark: the parameter with the culprit's name, the message about it and a hint."""
 
