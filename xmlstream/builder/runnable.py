@@ -296,6 +296,8 @@ class Runnable:
     @takes(COMMON_OPTIONS)
     def head(self, n: int = 5, **options: Unpack[CommonOptions]) -> list[dict[str, object]]:
         """Runs until there are n tuples, and returns these, each as a dictionary; raises as `to_arrow` does."""
+        if n < 0:
+            raise UsageError(f"{n} tuples cannot be returned", hint="head(5) returns the first five")
         found: list[dict[str, object]] = []
         for slice_ in self.slices(**options):
             found += slice_.tuples.slice(0, n - len(found)).to_pylist()

@@ -238,6 +238,9 @@ def test_a_query_shows_counts_and_returns_its_tuples_as_one_types_it(
         "| 0    | 1    |",
         "+------+------+",
     ]
+    assert query.head(0) == []
+    with pytest.raises(xs.UsageError, match="-1 tuples cannot be returned"):
+        query.head(-1)
     monkeypatch.setattr(runnable, "find_spec", lambda name: None)
     with pytest.raises(xs.UsageError, match="pandas is not installed"):
         query.toPandas()
