@@ -148,7 +148,7 @@ def _of_pieces(window: TokenWindow, quotes: Offsets, values: Offsets, after: tup
 
 
 def _merged(place: Offsets, these: Offsets, others: Offsets) -> Offsets:
-    """Merges numbers, of which some get these places and the others those between."""
+    """Merges numbers: some get these places, and the others the places between."""
     merged, is_other = np.empty(len(these) + len(others), np.int64), np.ones(len(these) + len(others), np.bool_)
     merged[place], is_other[place] = these, False
     merged[is_other] = others

@@ -308,7 +308,7 @@ def _have_form(texts: Any, form: str) -> bool:
 
 
 def _are_like(texts: pa.StringArray, first: str) -> bool:
-    """Whether all texts are as long as one, and differ from it in digits only, of which the first is not zero.
+    """Whether all texts are as long as one, do not begin with zero, and differ from it in digits only.
 
     >>> [_are_like(pa.array([other]), "2026-01-02") for other in ("1999-12-31", "0999-12-31", "1999-1-311")]
     [True, False, False]
