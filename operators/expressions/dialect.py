@@ -201,7 +201,7 @@ def statement(run: list[Token], text: str) -> exp.Expr:
     return tree.transform(_as_called, copy=False)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)  # as many as a wide query has
 def parsed(text: str) -> exp.Expr | None:
     """The tree of an expression over attributes, not to be changed; None if sqlglot cannot read it.
 

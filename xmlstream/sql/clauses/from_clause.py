@@ -18,7 +18,7 @@ from sqlglot import exp
 from xmlstream.operators.asof_join import AsofKind
 from xmlstream.operators.explode import Explode
 from xmlstream.operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
@@ -56,11 +56,8 @@ class From:
         self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
     ) -> Relation:
         """The joined tables, filtered by WHERE."""
-        tables = [first]
-        for _, table in joins:
-            tables.append(
-                with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
-            )
+        names = Names(first.node.schema.names)
+        tables = [first, *(with_unique_names(table, names, self._analyst) for _, table in joins)]
         bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
         commas = [join for join in bare if not join.kind or len(bare) == len(joins)]
         parts = [tables[0]]  # of FROM, between commas

@@ -17,7 +17,7 @@ from xmlstream.operators.expressions.dialect import call_name, named, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.session import Session
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node
 from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.sql.clauses.plan_builder import keyed, select_items, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
@@ -84,11 +84,10 @@ def aggregates_of(
     if not wanted and not keys:
         wanted["count(*)"] = "aggregate"  # the one group is there, whatever the query selects
     answers = analyst.columns(node.schema, list(wanted))
-    taken = list(keys)
+    taken = Names(keys)
     found: dict[str, Aggregate] = {}
     for (text, name), (by_itself, domain) in zip(wanted.items(), answers, strict=True):
-        taken.append(unique(name or by_itself, taken))
-        found[text] = Aggregate(Attribute(taken[-1], domain), text)
+        found[text] = Aggregate(Attribute(taken.take(name or by_itself), domain), text)
     if computed := [each.computed for text, each in found.items() if each.computed != text]:
         analyst.columns(node.schema, computed)  # the engine has to order their values, too
     return found

@@ -28,7 +28,7 @@ from xmlstream.operators.join import Join
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.joins.punctuation_graph import Equality
 from xmlstream.operators.semi_join import SemiJoin
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.clauses.plan_builder import copied, select_items
@@ -54,12 +54,14 @@ class JoinCondition:
     residual: tuple[exp.Expr, ...] = ()
 
 
-def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
-    """The relation with attributes renamed so that none is in `taken`; its fields keep their names."""
+def with_unique_names(relation: Relation, taken: Iterable[str] | Names, analyst: Analyst) -> Relation:
+    """The relation with attributes renamed so that none is in `taken`; its fields keep their names.
+
+    Takes the names, if `taken` are `Names`.
+    """
     names = list(relation.node.schema.names)
-    fresh: list[str] = []
-    for name in names:
-        fresh.append(unique(name, [*taken, *fresh, *(other for other in names if other != name)]))
+    known, own = taken if isinstance(taken, Names) else Names(taken), {name.lower() for name in names}
+    fresh = [known.take(name, own) for name in names]
     if fresh == names:
         return relation
     made = select_items(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
