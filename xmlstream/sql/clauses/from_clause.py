@@ -133,7 +133,7 @@ class From:
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = JoinCondition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
         whole = self._joined(left, right, how, equal, join)
-        merged = [field for pair in pairs for field in pair]
+        merged = dict.fromkeys(field for pair in pairs for field in pair)
         sides = (left,) if how in ("semi", "anti") else (left, right)
         rest = tuple(field for side in sides for field in side.fields if field not in merged)
         if how != "full":
@@ -142,13 +142,13 @@ class From:
             keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
             return Relation(whole.node, (*_qualified(others), *keys, *rest))
         items = [Item(name, named(name)) for name in whole.node.schema.names]
-        keys = ()
+        keys, taken = (), Names(whole.node.schema.names)
         for name, pair in zip(names, pairs, strict=True):
-            attribute = unique(name.name, [item.name or "" for item in items])
+            attribute = taken.take(name.name)
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
+        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)
