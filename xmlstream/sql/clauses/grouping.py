@@ -108,8 +108,12 @@ def over_groups(
         of: For the error about any other attribute, what a key is, and a hint.
     """
 
+    whole = tree.copy()
+    leaves, longest = _leaves(whole), max(map(len, names), default=0)
+
     def over(node: exp.Expr) -> exp.Expr:
-        if (name := names.get(render(node))) is not None:
+        # An expression has no fewer characters than leaves: one of more is none of these.
+        if leaves[id(node)] <= longest and (name := names.get(render(node))) is not None:
             return named(name)
         if isinstance(node, exp.Column):
             key, hint = of
@@ -118,7 +122,15 @@ def over_groups(
             raise text.error(f"{node.name} is neither {key} nor aggregated", node, hint)
         return node
 
-    return tree.copy().transform(over, copy=False)
+    return whole.transform(over, copy=False)
+
+
+def _leaves(tree: exp.Expr) -> dict[int, int]:
+    """The number of leaves of each part of a tree, by its identity."""
+    leaves: dict[int, int] = {}
+    for node in reversed([*tree.walk()]):
+        leaves[id(node)] = sum(leaves[id(below)] for below in node.iter_expressions()) or 1
+    return leaves
 
 
 @dataclass(frozen=True, slots=True)
