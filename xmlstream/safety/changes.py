@@ -42,12 +42,10 @@ def origins(node: Node, name: str) -> tuple[Origin, ...]:
     A merged or coalesced attribute has several; an attribute that an operator creates has none. A computed attribute
     has the one attribute whose closing closes it, if there is one.
     """
-    match node.operator:
-        case Scan() | Static():
-            return ((node, node.schema.attribute(name).name),)
-        case operator:
-            found = operator.origins(name, *node.input_schemas)
-            return _all_of([origins(node.inputs[i], of) for i, of in found])
+    if isinstance(node.operator, Scan | Static):
+        return ((node, node.schema.attribute(name).name),)
+    found = node.operator.origins(name, *node.input_schemas)
+    return _all_of([origins(node.inputs[i], of) for i, of in found])
 
 
 def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:

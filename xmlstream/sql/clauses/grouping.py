@@ -107,7 +107,6 @@ def over_groups(
         text: Text of the query, for errors.
         of: For the error about any other attribute, what a key is, and a hint.
     """
-
     whole = tree.copy()
     leaves, longest = _leaves(whole), max(map(len, names), default=0)
 
