@@ -10,6 +10,7 @@ Changes name attributes of sources: `origins` traces an attribute of a node to t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, product
 from typing import Protocol, TypeAlias
 
@@ -36,6 +37,7 @@ Origin: TypeAlias = tuple[Node, str]
 """A source and one of its attributes."""
 
 
+@lru_cache(maxsize=4096)  # a chain of nodes is asked from each of them
 def origins(node: Node, name: str) -> tuple[Origin, ...]:
     """The source attributes that an attribute of a node comes from, each once.
 
