@@ -80,6 +80,7 @@ def promises_above(node: Node, known: Mapping[Node, Promised]) -> Promised:
     operator = node.operator
     if isinstance(operator, Results):
         return Promised((), ())
+    assert not isinstance(operator, Scan | Static)  # they have no inputs
     below = [known[input_] for input_ in node.inputs]
     running = strongest(promised_by(operator, of_inputs(node, known, ended=False)), node.schema)
     # Inputs without a known end add no schemes.
