@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xmlstream.builder.method_sql import session_window
+    from xmlstream.builder.notebook import load_ipython_extension
     from xmlstream.builder.query import Groups, Query, multiway_join
     from xmlstream.builder.reading import (
         from_dataframe,
@@ -80,6 +81,7 @@ __all__ = [
     "from_stream",
     "function",
     "inserts_from_sql",
+    "load_ipython_extension",
     "multiway_join",
     "open_session",
     "read",
@@ -99,6 +101,7 @@ _MODULES = {
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.method_sql": ("session_window",),
+    "xmlstream.builder.notebook": ("load_ipython_extension",),
     "xmlstream.builder.query": ("Groups", "multiway_join", "Query"),
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),

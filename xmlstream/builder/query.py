@@ -82,9 +82,10 @@ class Query(Runnable):
                 f"explain has no format {format!r}", hint=f'explain("text") says the most; there are {", ".join(known)}'
             )
         if format == "plan":
-            return Explanation(tree(root))
+            return Explanation.of(root, format, tree(root), follow=follow)
         text = explained(root, follow=follow, format_=format)
-        return Explanation(in_callers_words(text, "follow=True") if format == "text" else text)
+        text = in_callers_words(text, "follow=True") if format == "text" else text
+        return Explanation.of(root, format, text, follow=follow)
 
     def _repr_html_(self) -> str:
         """The picture of the plan with its verdicts, which notebooks show."""

@@ -16,6 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from xmlstream.builder.given_tables import found_in, static_table
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import (
     Keyword,
@@ -29,7 +30,7 @@ from xmlstream.builder.run_options import (
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.plan.nodes import Node, results, static_frame
+from xmlstream.plan.nodes import Node, results
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
@@ -223,14 +224,13 @@ def _path(spark: Session, path: object) -> str:
     return str(path)
 
 
-def _frames_session(frame: Any) -> SparkSession:
+def _frames_session(frame: Any, hint: str = "spark.createDataFrame(frame) makes one") -> SparkSession:
     """The session of a DataFrame of Spark's.
 
     Raises:
         UsageError: It is something else.
     """
     if not hasattr(frame, "sparkSession"):
-        hint = "spark.createDataFrame(frame) makes one; without Spark, write a file: CREATE TABLE t (…) USING csv"
         raise UsageError(f"{called(frame)} is not a DataFrame of Spark's", hint=hint)
     return cast("SparkSession", frame.sparkSession)
 
@@ -250,13 +250,22 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 @in_sentences()
-def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
-    """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
+def from_dataframe(frame: Any, name: str = "static", *, session: Session | None = None) -> Query:
+    """Reads a DataFrame, or a table of Arrow's, as a static table: the first slice reads it, and then it is closed.
+
+    Args:
+        frame: A DataFrame of Spark's; or, with a session, one of pandas' or polars', a table of Arrow's, or whatever
+            offers Arrow's interface (`__arrow_c_stream__`).
+        name: Name of the table in metrics.
+        session: The session to run the query in; by default that of the DataFrame.
 
     Raises:
-        UsageError: It is a streaming DataFrame (`spark.readStream`), or two of its columns have one name.
+        UsageError: It is no table, or a stream (`spark.readStream`); two of its columns have one name; or a column has
+            a type that Spark lacks.
     """
-    return Query(_frames_session(frame), static_frame(name, frame))
+    session = session or _frames_session(frame, "with session=session it may be one of pandas', polars' or Arrow's")
+    require_session(session)
+    return Query(session, static_table(session, name, frame))
 
 
 _REPLAY = keywords_in(
@@ -333,8 +342,17 @@ def read_column(
 
 
 @in_sentences()
-def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
+def from_sql(
+    spark: Session, text: str, variables: Mapping[str, str] | None = None, tables: Mapping[str, Any] | None = None
+) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
+
+    Args:
+        spark: The session to run the query in.
+        text: The SQL text.
+        variables: Values of its `${NAME}`.
+        tables: Static tables that it reads without declaring them, by name, each as for `from_dataframe`; beside them,
+            a session of Spark's has its temporary views.
 
     Raises:
         QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries or a
@@ -342,7 +360,8 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     """
     require_sql(spark, text)
     note_registered(spark, text)
-    answers = (read_text := script.read(text, variables, session=spark)).answers
+    read_text = script.read(text, variables, session=spark, given=found_in(spark, tables or {}))
+    answers = read_text.answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1 or answers[0].sink is not None:

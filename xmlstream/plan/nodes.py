@@ -33,6 +33,7 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.options.text_column import TextColumn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -101,15 +102,22 @@ FILES = "files"
 """The note of a static table: what its files were when it was read."""
 
 
+class GivenTable:
+    """A table of Arrow's that a program gave; it equals only itself, as a DataFrame does."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files in one of Spark's formats, or a DataFrame."""
+    """A static table, read once: files in one of Spark's formats, a DataFrame, or a table of Arrow's."""
 
     name: str
     schema: Schema
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
-    frame: DataFrame | None = None
+    frame: DataFrame | GivenTable | None = None
     declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:

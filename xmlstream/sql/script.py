@@ -154,8 +154,11 @@ def read(
     variables: Mapping[str, str] | None = None,
     source: str | None = None,
     session: Session | None = None,
+    given: Callable[[str], Node | None] = lambda name: None,
 ) -> Script:
-    """Reads a file; errors show `source`, such as its name. Views of a `session` are sources, if it is given.
+    """Reads a file; errors show `source`, such as its name.
+
+    Names that the file does not declare are those that `given` finds, else the views of a `session`.
 
     Raises:
         QueryError: The text is not SQL, uses an unsupported part of SQL, or an unknown name.
@@ -167,7 +170,7 @@ def read(
     declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views, answers = _queries(statements, declarations, sinks)
-    tables = _tables(declarations, targets, statements, session)
+    tables = _tables(declarations, targets, statements, session, given)
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
@@ -182,6 +185,11 @@ def read(
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def has_insert(text: str, variables: Mapping[str, str]) -> bool:
+    """Whether a file says where its results go; raises QueryError if it is not SQL."""
+    return any(isinstance(each.tree, exp.Insert) for each in parse_statements(substituted(text, variables)))
 
 
 def _queries(
@@ -211,27 +219,36 @@ def _queries(
 
 
 def _tables(
-    declarations: Mapping[str, Declaration], targets: Container[str], statements: Sequence[Statement], session: Any
+    declarations: Mapping[str, Declaration],
+    targets: Container[str],
+    statements: Sequence[Statement],
+    session: Any,
+    given: Callable[[str], Node | None],
 ) -> dict[str, Node]:
-    """The sources that a file declares, and the views of the session that it reads."""
+    """The sources that a file declares, and those that it reads without declaring them, as static tables."""
     is_spark = session is not None and not is_in_process(session)
     frames = partial(frame_of, session) if is_spark else None
     tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
-    return tables | _of_session(session, statements, declarations) if is_spark else tables
+    others = {
+        name: given(name) or (_of_session(session, name) if is_spark else None)
+        for name in _others(statements, declarations)
+    }
+    return tables | {name: node for name, node in others.items() if node is not None}
 
 
-def _of_session(spark: SparkSession, statements: Sequence[Statement], declared: Collection[str]) -> dict[str, Node]:
-    """The temporary views and tables of a session that queries read without declaring them, as static tables."""
+def _of_session(spark: SparkSession, name: str) -> Node | None:
+    """A temporary view or table of a session as a static table; None if it has none of this name."""
+    return static_frame(name, spark.table(quoted(name))) if spark.catalog.tableExists(quoted(name)) else None
+
+
+def _others(statements: Sequence[Statement], declared: Collection[str]) -> list[str]:
+    """The names that queries read without declaring them."""
     trees = [statement.tree for statement in statements]
     named = {each.alias.lower() for tree in trees for each in tree.find_all(exp.CTE)}
     made = [tree for tree in trees if isinstance(tree, exp.Create | exp.Insert)]
     named |= {table.name.lower() for tree in made if (table := tree.find(exp.Table)) is not None}
     read_names = dict.fromkeys(table.name for tree in trees for table in tree.find_all(exp.Table) if table.name)
-    return {
-        name: static_frame(name, spark.table(quoted(name)))
-        for name in read_names
-        if name.lower() not in {*declared, *named} and spark.catalog.tableExists(quoted(name))
-    }
+    return [name for name in read_names if name.lower() not in {*declared, *named}]
 
 
 def _require_unread(targets: set[str], query: Statement) -> None:
