@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xmlstream.builder.method_sql import session_window
-    from xmlstream.builder.notebook import load_ipython_extension
     from xmlstream.builder.query import Groups, Query, multiway_join
     from xmlstream.builder.reading import (
         from_dataframe,
@@ -81,7 +80,6 @@ __all__ = [
     "from_stream",
     "function",
     "inserts_from_sql",
-    "load_ipython_extension",
     "multiway_join",
     "open_session",
     "read",
@@ -131,7 +129,7 @@ def __getattr__(name: str) -> Any:
             return installed.version(import_module("xmlstream.punct_ns.errors").DISTRIBUTION)
         except installed.PackageNotFoundError:
             return "0+unknown"
-    if name in __all__:
+    if name in __all__ or name == "load_ipython_extension":  # which IPython asks for
         module = next((module for module, names in _MODULES.items() if name in names), "xmlstream.punct_ns.errors")
         return getattr(import_module(module), name)
     if name.startswith("_"):
