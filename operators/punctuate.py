@@ -157,7 +157,7 @@ class Punctuate(Operator):
         names = [a.name for a in schema if a.name in computed.columns]
         chosen = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NOT NULL AND {wanted}")
         reasons = {
-            UNGRAMMATICAL: f"punctuate by {self.rule.name} closed its values before it came",
+            UNGRAMMATICAL: f"{self.rule.closes} before it came",
             AHEAD: f"it is further ahead of the tuples before it than punctuate by {self.rule.name} allows",
         }
         for row in in_utc(chosen.to_arrow().sort_by(POSITION)).to_pylist():
@@ -186,5 +186,5 @@ class Punctuate(Operator):
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint=f"{MEND}; with more slack, or other properties, the query goes on by --change",
+            hint=f"{MEND}; {self.rule.cure}",
         )

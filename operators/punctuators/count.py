@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
 from xmlstream.operators.frames.expression import Column, Copy, Present
 from xmlstream.operators.punctuators.rule import (
@@ -93,6 +93,10 @@ class ByCount(Rule):
     @property
     def condition(self) -> str | None:
         return self.counting
+
+    def of_each(self, key: str) -> ByCount:
+        """The count of each one's group."""
+        return replace(self, attributes=(*self.attributes, key))
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, their types have constants, and the count is an integer above zero."""

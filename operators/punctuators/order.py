@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.expression import Column, Equal
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
@@ -111,6 +111,10 @@ class ByOrder(Rule):
                 hint="the order holds for each value of the key: the key must be another attribute",
             )
 
+    def of_each(self, key: str) -> ByOrder:
+        """The order among the tuples of each."""
+        return replace(self, per=(*self.per, key))
+
     def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Prefixes of the attribute, for each key."""
         if not self.per:
@@ -181,6 +185,16 @@ class ByOrder(Rule):
         state.notes["greatest"] = facts["greatest"]
         schema = state.inputs[0]
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
+
+    def forget(self, closed: Sequence[Punctuation], state: OperatorState) -> None:
+        """Forgets the greatest values of keys of which everything is closed."""
+        if self.per:
+            schema = state.inputs[0]
+            places = [schema.index(name) for name in self.per]
+            over = [p for p in closed if p.restricted and set(places).issuperset(p.restricted) and p.lifespan is None]
+            if over:
+                keys = Schema(self._keys(schema))
+                state.log("greatest").purge([Punctuation(keys, tuple(p.patterns[i] for i in places)) for p in over])
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The values that were closed before the late tuple, and the slack with which no tuple would be late."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.duration import with_iso_durations
 from xmlstream.operators.frames.expression import Column, Copy
 from xmlstream.operators.frames.matching import condition
@@ -136,6 +136,15 @@ class ByPredicate(Rule):
     @property
     def condition(self) -> str | None:
         return self.when
+
+    def of_each(self, key: str) -> ByPredicate:
+        """The end of each one's group."""
+        if self.time is not None:
+            raise UsageError(
+                f"'{self}' compares the times of all document streams, and there is no order among them",
+                hint="leave out its 'or after': the order of a time closes what is older in each stream",
+            )
+        return replace(self, attributes=(*self.attributes, key))
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, and their types have constants; else QueryError or UsageError."""

@@ -59,12 +59,30 @@ class Rule(Protocol):
         """The rule in a few words."""
 
     @property
+    def closes(self) -> str:
+        """What made a tuple late, as the beginning of a sentence."""
+        return f"punctuate by {self.name} closed its values"
+
+    @property
+    def cure(self) -> str:
+        """What helps against late tuples, beside what helps with each rule."""
+        return "with more slack, or other properties, the query goes on by --change"
+
+    @property
     def condition(self) -> str | None:
         """The condition on tuples that it has, in Spark SQL; None without one."""
         return None
 
     def require(self, schema: Schema) -> None:
         """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
+
+    def of_each(self, key: str) -> Rule:
+        """The rule among the tuples that agree on an attribute, each for itself: those of one document stream.
+
+        Raises:
+            UsageError: The rule compares tuples of different ones.
+        """
+        return self
 
     def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """The schemes of the punctuations that the rule adds to an input that promises these schemes."""
