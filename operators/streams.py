@@ -36,9 +36,13 @@ from xmlstream.punct_ns.slices import POSITION, STREAM
 
 @dataclass(frozen=True, slots=True)
 class Streams(Punctuate):
-    """The streams of a source as one; the rule is `ByStreams`."""
+    """The streams of a source as one; the rule is `ByStreams`.
+
+    With `positions`, tuples keep theirs for a roster above, which names the late ones by them.
+    """
 
     rule: ByStreams
+    positions: bool = False
     keeps_order: ClassVar[bool] = False
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -63,10 +67,11 @@ class Streams(Punctuate):
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         came = Punctuate.step(self, inputs, state)
-        return came and replace(came, frame=came.frame.drop(STREAM, POSITION))
+        return came and replace(came, frame=came.frame.drop(STREAM, *([] if self.positions else [POSITION])))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         at, schema = state.inputs[0].index(STREAM), _without(state.inputs[0])
+        self.rule.end(inputs[0].punctuations, state)
         return [
             Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted}, p.lifespan)
             for p in Punctuate.propagate(self, inputs, state)

@@ -3,8 +3,9 @@
 Where each document, or each directory of documents, is a stream, an attribute of the items has the number of theirs
 (`STREAM`), and each punctuation restricts it: `<(,7], 2>` is what stream 2 has closed. The streams that have begun and
 have not ended are *open*. What all open ones have closed holds for the source: the meets of their punctuations, as of a
-merge. A stream that ends closes everything, `<*, 2>`. A stream that begins has closed what the source has: its tuples
-that are behind that are late.
+merge. A stream that ends closes everything, `<*, 2>`: it holds nobody up. While none is open, what any of them had
+closed before its end is closed; what is behind that may come in a stream that begins later. A stream that begins has
+closed what the source has: its tuples that are behind that are late.
 
 Some attributes tell streams apart: the keys of partitions, and the members of a roster. A punctuation of one stream on
 constants of such attributes holds for all streams at once, since no other has tuples of these values.
@@ -12,7 +13,7 @@ constants of such attributes holds for all streams at once, since no other has t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
 
 _CLOSED = own("closed")
 
-_BEGUN, _FIRST = "begun", "first"
-"""The number of streams that have begun; and that number when the source first closed something."""
+_BEGUN, _FIRST, _OVER = "begun", "first", "over"
+"""The number of streams that have begun; that number when the source first closed something; what those had closed that
+have ended."""
+
+MOST_OVER = 1 << 10
+"""The number of ranges and single values that ended streams had closed, and that are kept while others are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,16 @@ class ByStreams(Rule):
         return tuple(found)
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """The numbers of streams."""
-        return StateSchema(notes=[_BEGUN, _FIRST])
+        """The numbers of streams, and what those that have ended had closed."""
+        return StateSchema(sets={_OVER: schema}, notes=[_BEGUN, _FIRST])
+
+    def end(self, punctuations: Sequence[Punctuation], state: OperatorState) -> None:
+        """Keeps what the streams had closed that end with these new punctuations, as far as it is not much."""
+        over, sent, at = state.punctuations(_OVER), state.punctuations("sent").set, state.inputs[0].index(STREAM)
+        ended = [p.patterns[at] for p in punctuations if p.restricted == (at,)]
+        if ended and over.extent < MOST_OVER:
+            said = (Punctuation.at(p.schema, _without(p, at)) for each in ended for p in _given(sent, {at: each}))
+            over.absorb([p for p in said if not sent.covers(p)])
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that the source had closed before the slice; its stream has begun since then."""
@@ -108,12 +121,16 @@ class ByStreams(Rule):
         if not each:
             return []
         shared = [Punctuation.at(p.schema, _without(p, at), p.lifespan) for p in each if self._is_own(p)]
-        streams = range(self.begun(state))
+        streams, over = range(self.begun(state)), state.punctuations(_OVER)
 
         def of_all(closed: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
             return common(closed, new, at, streams)
 
-        found = [*shared, *sent.following(each, of_all)]
+        if all(False for _ in open_streams(sent.lasting, at, streams)):
+            found = [*shared, *over.set]
+            over.forget(found)
+        else:
+            found = [*shared, *sent.following(each, of_all)]
         if found and _FIRST not in state.notes:
             state.notes[_FIRST] = str(self.begun(state))
         return found
@@ -136,7 +153,7 @@ class ByStreams(Rule):
 
 
 def common(closed: PunctuationSet, new: Iterable[Punctuation], at: int, streams: range) -> list[Punctuation]:
-    """What all open streams have closed, because of new punctuations, which the set has; everything if none is open.
+    """What all open streams have closed, because of new punctuations, which the set has; nothing if none is open.
 
     Args:
         closed: What the streams have closed.
@@ -151,7 +168,7 @@ def common(closed: PunctuationSet, new: Iterable[Punctuation], at: int, streams:
     """
     schema, left = closed.schema, list(open_streams(closed, at, streams))
     if not left:
-        return [Punctuation.all(schema)]
+        return []
     found = list(PunctuationSet(schema, (Punctuation.at(schema, _without(p, at)) for p in new)))
     given = [{i: p.patterns[i] for i in p.restricted} for p in found]
     near = {entry.punctuation: None for each in given for entry in closed.several(each)}
@@ -185,6 +202,11 @@ def _among(pattern: Pattern, left: Sequence[int], known: dict[int, list[Punctuat
     if isinstance(pattern, Constant):
         return [pattern.value] if pattern.value in known else []  # type: ignore[list-item]
     return [number for number in left if matches(pattern, number)]
+
+
+def _given(closed: PunctuationSet, given: Mapping[int, Pattern]) -> Iterator[Punctuation]:
+    """The punctuations that restrict several attributes, these to given values."""
+    return (entry.punctuation for entry in closed.several(given) if given.keys() <= set(entry.restricted))
 
 
 def _without(p: Punctuation, at: int) -> dict[int, Pattern]:

@@ -55,15 +55,11 @@ def require_stream(root: Node) -> None:
 
 def read_once(root: Node) -> list[str]:
     """Warnings for a query that waits for more input, now or in a later run: tables that do not get any."""
-    found = []
     return [
-        *found,
-        *(
-            f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
-            " USING punctuated_xml also reads what arrives later"
-            for leaf in (node.operator for node in topological(root))
-            if isinstance(leaf, Static) and leaf.format == "xml"
-        ),
+        f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
+        " USING punctuated_xml also reads what arrives later"
+        for leaf in (node.operator for node in topological(root))
+        if isinstance(leaf, Static) and leaf.format == "xml"
     ]
 
 

@@ -152,6 +152,7 @@ class MicroBatches:
         sizes, self._found = self._found, None
         if not self._options.follow:
             self._sizes = sizes  # later input is not waited for
+        after: Offset
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
         has_no_more = not ranges or self._is_short(start, after, ranges, budget)

@@ -108,6 +108,8 @@ class _Stream:
         if self._options.is_many:
             self._schema = self._schema.append(pa.field(STREAM, pa.string()))
             tuples = tuples.insert(len(tuples) - 1, pa.field(STREAM, pa.int64(), nullable=False))
+            self._begins = np.array([range_.base + range_.start for range_ in self._part.ranges], np.int64)
+            self._numbers: Any = pa.array([range_.stream for range_ in self._part.ranges], pa.int64())
         self._findings = FindingsCollector(self._plain, parser)
         self._sieve = GrammarFilter(self._options, tuples)
         self._file = _TupleFile(self._options, tuples, self._held)
@@ -131,11 +133,10 @@ class _Stream:
     def _numbered(self, parsed: Parsed) -> Parsed:
         """The items of a piece with the numbers of their streams, by their positions in the ranges."""
         tuples, said = parsed.tuples, parsed.punctuations
-        begins = np.array([range_.base + range_.start for range_ in self._part.ranges], np.int64)
 
-        def numbers(items: pa.RecordBatch) -> pa.Array[Any]:
-            ranges = np.searchsorted(begins, items[POSITION].to_numpy(), side="right") - 1
-            return pa.array([range_.stream for range_ in self._part.ranges], pa.int64()).take(pa.array(ranges))
+        def numbers(items: pa.RecordBatch) -> Any:
+            ranges: Any = np.searchsorted(self._begins, items[POSITION].to_numpy(), side="right") - 1
+            return self._numbers.take(pa.array(ranges))
 
         field = pa.field(STREAM, pa.int64(), nullable=False)
         tuples = tuples.add_column(tuples.num_columns - 1, field, numbers(tuples))

@@ -111,8 +111,7 @@ class OpenStream(Record):
         number: The number of the stream.
         place: Its document or directory, as a log of documents records it.
         document, byte, open, namespaces, print: As those of the offset in the stream.
-        ended: Whether it was read to its end, and waits for another one to begin: until then it counts with what it
-            has closed, since none is open. None for no.
+        ended: Whether it was read to its end, which counts from the next slice on. None for no.
     """
 
     sparse = ("open", "namespaces", "print", "ended")

@@ -4,8 +4,8 @@ Each stream has a planner of its own (`Planner`): of one document, or of the doc
 finds the streams, numbers them in the order in which they are found, and shares the bytes of a slice out among those
 that have any: in proportion to what waits, so that all get to their ends together. An offset has the place in each
 *open* stream, which has begun and has not ended; of one that has ended nothing is left but a row of the log of read
-documents. A stream is open from the slice that finds it on, even if that reads nothing of it. If all that are open end
-with a slice, and more may come, they are over once another begins: until then each counts with what it has closed.
+documents. A stream is open from the slice that finds it on, even if that reads nothing of it. It ends one slice after
+its last items, unless the source ends with these: what the items close comes first.
 
 The ranges of a stream stand one behind the other in a slice, and those of the next one behind them. Positions are in
 order within a slice, and mean nothing beyond.
@@ -85,8 +85,8 @@ class StreamsPlanner:
         if moved := documents.moved:
             documents.moved = {}
             for number, place in places.items():
-                if (document := moved.get(str(place["path"]))) is not None:
-                    places[number] = documents.record(document)
+                if (now := moved.get(str(place["path"]))) is not None:
+                    places[number] = documents.record(now)
         if new := known[start.document :]:
             documents.were_begun(new)
             places |= {number: documents.record(one) for number, one in enumerate(new, start.document)}
@@ -112,10 +112,11 @@ class StreamsPlanner:
         ranges: dict[int, list[ByteRange]] = {}
         left = budget
         for share in self._shares(self._waiting(start, found), budget):
-            for number, length in share.items():
+            for number, most in share.items():
                 if places[number].closed or (left is not None and left <= 0):
                     continue
                 planner, sizes = self._planner(streams[number]), found.sizes[number]
+                length = most if left is None or most is None else min(most, left)
                 places[number], more = planner.advance(places[number], sizes, length)
                 ranges.setdefault(number, []).extend(more)
                 left = None if left is None else left - sum(range_.length for range_ in more)
@@ -123,13 +124,16 @@ class StreamsPlanner:
         ended = [number for number, at in places.items() if at.closed]
         for number in ended:
             self._end(streams[number])
-        left_open = [streams[number].at(at) for number, at in places.items() if not at.closed]
-        closes = not left_open and self._options.close and not self._options.follow and not start.closed
-        if not (left_open or closes):
-            left_open = [replace(streams[number], ended=True) for number in ended or over]
-            ranges |= {number: _unclosed(ranges[number]) for number in ended}
-        for number in over if places else ():
+        closes = len(ended) == len(places) and self._options.close and not (self._options.follow or start.closed)
+        for number in over:
             ranges[number] = [_end(self._documents.recorded(streams[number].place))]
+        if not closes:
+            ranges |= {number: _unclosed(ranges[number]) for number in ended}
+        left_open = [
+            replace(streams[number], ended=True) if at.closed else streams[number].at(at)
+            for number, at in places.items()
+            if not (at.closed and closes)
+        ]
         end = Offset(found.begun, closed=start.closed or closes, clock=start.clock, streams=tuple(left_open))
         planned = [replace(range_, stream=number) for number in sorted(ranges) for range_ in ranges[number]]
         return end, list(_placed([*planned, _end(Document.at(self._options.path))] if closes else planned))
@@ -177,8 +181,7 @@ class StreamsPlanner:
             document, at = self._documents.recorded(streams[number].place), places[number]
             if self._unfinished.is_old(document) and sum(not each.closed for each in places.values()) > 1:
                 self._unfinished.pass_over(document, at.byte)
-                ranges[number] = [_end(document)]
-                places[number] = replace(at, closed=True)
+                ranges[number], places[number] = [_end(document)], replace(at, closed=True)
 
     def _planner(self, at: OpenStream) -> Planner:
         """The planner of a stream; another one if its document was renamed."""

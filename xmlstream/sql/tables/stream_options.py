@@ -85,7 +85,8 @@ def _each_punctuated(node: Node, rules: Sequence[Rule]) -> Node:
     others = [rule for rule in rules if not isinstance(rule, ByRoster)]
     below = _ruled(below, (rule.of_each(STREAM) for rule in (*orders, *others)), streams.ungrammatical)
     keys = tuple(dict.fromkeys([*streams.rule.keys, *((each.member,) for each in rosters)]))
-    whole = Node(replace(streams, rule=replace(streams.rule, keys=keys)), (below,), node.label)
+    joined = replace(streams, rule=replace(streams.rule, keys=keys), positions=bool(rosters))
+    whole = Node(joined, (below,), node.label)
     return _ruled(whole, (replace(each, attribute=None, slack=None) for each in rosters), streams.ungrammatical)
 
 
