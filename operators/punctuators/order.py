@@ -37,6 +37,7 @@ from xmlstream.operators.punctuators.rule import (
     added,
     constants,
     greatest_of,
+    in_each,
     one_row,
     ordered_attribute,
     prefix_of,
@@ -53,7 +54,7 @@ from xmlstream.punct_ns.pattern import Constant, Pattern, Range, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc, own, quoted
 from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
@@ -88,13 +89,14 @@ class ByOrder(Rule):
 
     @property
     def name(self) -> str:
-        return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
+        keys = ", ".join("stream" if name == STREAM else name for name in self.per)
+        return " per ".join([f"order of {self.attribute}", *([keys] if keys else [])])
 
     def __str__(self) -> str:
         distances = {"slack": self.slack, "max_ahead": self.max_ahead}
         shown = (f"{word} {distance.written(length)}" for word, length in distances.items() if length is not None)
-        keys = (f"per {written_name(name)}" for name in self.per)
-        return ", ".join([f"order of {written_name(self.attribute)}", *keys, *shown])
+        keys = (f"per {written_name(name)}" for name in self.per if name != STREAM)
+        return ", ".join([f"order of {written_name(self.attribute)}", *keys, *shown, *in_each(self.per)])
 
     def require(self, schema: Schema) -> None:
         """The attribute's type has an order, both distances are in its units, and the key is other attributes."""

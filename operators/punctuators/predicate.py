@@ -31,6 +31,7 @@ from xmlstream.operators.punctuators.rule import (
     Rule,
     constants,
     greatest_of,
+    in_each,
     one_row,
     ordered_attribute,
     unless_late,
@@ -44,7 +45,7 @@ from xmlstream.punct_ns.pattern import patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc, own, quoted
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
@@ -131,7 +132,14 @@ class ByPredicate(Rule):
         after = []
         if self.idle is not None and self.time is not None:
             after = [f"or after {distance.written(self.idle)} of {written_name(self.time)}"]
-        return ", ".join([*(f"end of {written_name(name)}" for name in self.attributes), *when, *after])
+        return ", ".join(
+            [
+                *(f"end of {written_name(name)}" for name in self.attributes if name != STREAM),
+                *when,
+                *after,
+                *in_each(self.attributes),
+            ]
+        )
 
     @property
     def condition(self) -> str | None:

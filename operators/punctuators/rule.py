@@ -23,7 +23,7 @@ from xmlstream.punct_ns.pattern import Constant, Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import arrow_type, own, quoted
+from xmlstream.punct_ns.slices import STREAM, arrow_type, own, quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
@@ -146,6 +146,11 @@ def ordered_attribute(schema: Schema, name: str) -> Attribute:
     if attribute.domain.opaque:
         raise QueryError(f"no punctuation can restrict {attribute.name}: {attribute.domain.type} has no order")
     return attribute
+
+
+def in_each(names: Sequence[str]) -> list[str]:
+    """What the text of a rule adds if it holds in each document stream: that the number of the stream is a key."""
+    return ["in each stream"] if STREAM in names else []
 
 
 def prefix_of(name: str) -> tuple[Scheme, ...]:

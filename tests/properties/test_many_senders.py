@@ -1,4 +1,4 @@
-"""Many senders in one table: each document a stream of its own, or each directory, against the definition over lists."""
+"""Many senders in one table: each document, or each directory, is a stream; against the definition over lists."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replac
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Streams
 from xmlstream.operators.punctuators.streams import ByStreams
 from xmlstream.operators.state.state_schema import StateSchema
-from xmlstream.operators.streams import Streams
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
@@ -193,6 +193,11 @@ def leaf(node: Node) -> Node:
     while node.inputs:
         (node,) = node.inputs
     return node
+
+
+def declared_over(node: Node) -> Schema:
+    """The attributes over which a source, or a rule, keeps what it has declared (`declared_in`); its own come first."""
+    return node.inputs[0].schema if node.inputs else node.schema
 
 
 def results(root: Node) -> tuple[Node, ...]:

@@ -27,12 +27,12 @@ from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
 from xmlstream.operators.storage.store import Folder, sealed, unseal
 from xmlstream.operators.taking_over import Names
-from xmlstream.plan.nodes import Node, Results, Scan, topological
+from xmlstream.plan.nodes import Node, Results, Scan, declared_over, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.recast import placed, project, recast_pattern
+from xmlstream.punct_ns.recast import over_first, placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
@@ -117,8 +117,8 @@ class _Taking:
             elif fresh is not None:
                 found[name] = fresh
             if taken_over is not None and (which := node.operator.declared_in) is not None:
-                held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
-                self._past[node] = [*held.lasting, *held.passing]
+                held = ClosedSet(declared_over(node), taken_over.sets.get(which, ()))
+                self._past[node] = over_first([*held.lasting, *held.passing], node.schema)
         return found
 
     def _seeded(self, node: Node) -> OperatorRecord | None:
@@ -182,7 +182,8 @@ class _Taking:
         for rule in topological(change.old):
             if rule.inputs and change.source_of(rule) == old and change.must_hand_down(rule):
                 entries = change.last.state(change.old_names[rule]).sets.get("added", ())
-                found += (restored(e, node.schema) for e in moved_entries(entries, rule.schema, node.schema, called))
+                moved = moved_entries(entries, declared_over(rule), node.schema, called)
+                found += (restored(entry, node.schema) for entry in moved)
         return found
 
     def _logs(

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.punctuate import Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
-from xmlstream.operators.streams import Streams
 from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters

@@ -23,14 +23,13 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from xmlstream.dataclasses import replace
-from xmlstream.operators.punctuate import Punctuate, Ungrammatical
+from xmlstream.operators.punctuate import Punctuate, Streams, Ungrammatical
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
-from xmlstream.operators.streams import Streams
 from xmlstream.plan.nodes import Node, Scan
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
