@@ -284,8 +284,8 @@ class Planner:
             raise InputError(
                 f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="write its end tag; or unfinished 'skip' goes on without its rest, which is lost if it comes; "
-                "unfinishedAge sets how long to wait",
+                hint="write its end tag; or documents 'files' reads the documents side by side; or unfinished 'skip' goes"
+                " on without its rest, which is lost if it comes; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)
