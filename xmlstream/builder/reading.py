@@ -71,7 +71,7 @@ READ_OPTIONS = keywords_in(
     locale = None: The language of names in dates and of DECIMAL numbers, such as `de-DE`; plain XML by default.
     timeZone = None: The zone of times without a zone, such as `Europe/Berlin`; the session's by default.
     ignoreSurroundingSpaces = True: Whether blanks around texts are removed.
-    documents = 'sequence': How several documents are read: `sequence`, `merge`, `directories` or `one`.
+    documents = 'sequence': How several documents are read: `sequence`, `files`, `directories` or `one`.
     partitionedBy = None: Attributes, `a, b`, by which the inputs are partitioned.
     cleanSource = 'off': What happens to a document that was completely read: `off`, `delete` or `archive`.
     sourceArchiveDir = '': Where `archive` moves documents.
@@ -174,7 +174,7 @@ def read_xmark(spark: Session, path: str | Path, stream: str, *, name: str | Non
 
     Args:
         spark: The session to run the query in.
-        path: A file; with `documents="merge"` a directory or a glob.
+        path: A file; with `documents="files"` a directory or a glob.
         stream: Name of the stream, such as `"person"` or `"bidder"`; see `xmlstream.sources.xmark`.
         name: Name of the source in metrics; by default the name of the stream.
         options: Options of a source, as for `read`, as far as XMark does not set them.

@@ -274,7 +274,7 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = (
-            "documents that grow side by side have a directory each, and the option documents 'directories'; "
+            "documents that grow side by side are read side by side with the option documents 'files'; "
             "unfinished 'skip' goes on without its rest, which is lost if it comes, and 'fail' stops the query"
         )
         yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"

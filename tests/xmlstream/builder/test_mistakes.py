@@ -187,7 +187,7 @@ def test_what_the_errors_show_works(session: Any, query: Any, tmp_path: Path) ->
     assert query.select("sid", "hour").columns == ["sid", "hour"]
     assert query.group_by("hour").agg("max(currtmp) AS max_currtmp").columns == ["hour", "max_currtmp"]
     assert len(query.to_arrow().to_pylist()) == 360
-    other = xs.read(session, str(ROOT / "data" / "sensor[12].xml"), COLUMNS, rowTag="tempdata", documents="merge")
+    other = xs.read(session, str(ROOT / "data" / "sensor[12].xml"), COLUMNS, rowTag="tempdata", documents="files")
     assert other.to_arrow().num_rows > query.union_all(query.where("hour > 30")).to_arrow().num_rows
     assert xs.run([query.insert_into(tmp_path / "out")]).tuples_out == 360
     assert xs.run(xs.inserts_from_sql(session, TARGET.format(SENSOR, tmp_path / "two"))).tuples_out == 360

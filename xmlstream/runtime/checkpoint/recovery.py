@@ -187,7 +187,7 @@ def recover(
 
     Args:
         mirror: Where the commits of the checkpoint count.
-        root: The plan, before merged documents are found.
+        root: The plan.
         targets: The targets of its results.
         time_zone: The time zone of the session.
         overwrite: Whether documents of other queries may be removed from the outputs.

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.punctuate import Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
-from xmlstream.plan.nodes import Node, Scan, copies, names, results, topological
+from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
@@ -95,6 +96,7 @@ class Execution:
     clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
     measured: Callable[[], float] = staticmethod(time.monotonic)
     query = "xmlstream"
+    read_with: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -252,6 +254,7 @@ class Execution:
         self._states.begin(slice_.number, slice_.time, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, slice_.end)
+        self._begin_streams(slice_.end)
         self._change_rosters(slice_.declared)
 
     def _parts(self, slice_: _Begun) -> list[Walked]:
@@ -359,6 +362,14 @@ class Execution:
         if self._clocks:
             self._clocks.wait(self._states)
         self._on_commit(record)
+
+    def _begin_streams(self, end: Mapping[str, Any]) -> None:
+        """Has the streams that a slice finds in sources of many count from its beginning on."""
+        for node, state in self._states.items():
+            if isinstance(streams := node.operator, Streams):
+                source = self._names[leaf(node)]
+                if (at := end.get(self.read_with.get(source, source))) is not None:
+                    streams.rule.begin(at["document"], state)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""
