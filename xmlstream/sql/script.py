@@ -124,7 +124,7 @@ class Script:
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]) -> Node:
-        tables = {name: Relation.of(node) for name, node in sources.items()}
+        tables = {name.lower(): Relation.of(node) for name, node in sources.items()}
         for view in self.views:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
             if order is not None and limit is None:
@@ -138,7 +138,7 @@ class Script:
                 raise view.query.text.error(what, view.query.start)
             if len({column.lower() for column in view.columns}) < len(view.columns):
                 raise view.query.text.error(f"view {view.name} names a column twice", view.query.start)
-            tables[view.name] = Relation.of(node).aliased(view.name, view.columns)
+            tables[view.name.lower()] = Relation.of(node).aliased(view.name, view.columns)
         roots = []
         for answer in self.answers:
             node = planned_(answer.query, tables)
@@ -367,7 +367,7 @@ def plan_over(session: Session, text: QueryText, inputs: Mapping[str, Node]) -> 
     """
     note_registered(session, text.text)
     statement = parse_statements(text)[0]
-    tables = {name: Relation.of(node) for name, node in inputs.items()}
+    tables = {name.lower(): Relation.of(node) for name, node in inputs.items()}
     sketched(statement, tables)
     return planned(statement, tables, analyst_of(session))
 
