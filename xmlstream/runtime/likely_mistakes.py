@@ -139,7 +139,7 @@ class Noticed:
             now: Its recorded time.
             kept: The number of tuples kept above each source after it.
             rules: For each source that rules punctuate, whether these have sent a punctuation in it, and who has passed
-                the source, in words.
+                the source: `in1 has`.
         """
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
         silences = {

@@ -153,9 +153,7 @@ def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: Verdicts) -> 
     return " and ".join(f"{', '.join(own)} of {_listed(sources)}" for own, sources in together.items())
 
 
-def _closing(
-    attributes: Sequence[str], node: Node, known: Verdicts, *, null: bool = True
-) -> list[tuple[str, ...]]:
+def _closing(attributes: Sequence[str], node: Node, known: Verdicts, *, null: bool = True) -> list[tuple[str, ...]]:
     """The smallest attribute sets of a node's schemes that close groups of these attributes."""
     schemes = known[node].promises.running
     ways = dict.fromkeys(s.attributes for s in schemes if is_compact(attributes, s, node.schema, null=null))

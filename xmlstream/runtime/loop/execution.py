@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.punctuate import Streams
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
@@ -49,6 +49,9 @@ from xmlstream.sources.xml.slices.stage_writer import with_elements
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
 
+
+_SENDERS = "some of its senders have"
+"""Who has passed a source, if that is within the source."""
 
 _LOG = logging.getLogger("xmlstream.findings")
 
@@ -137,7 +140,9 @@ class Execution:
         self._declared = last.declared
         of_them = self._names, checkpoint.noted, dead_letters, self._declared
         self._inputs = SourceInputs(engine, self._states.items(), *of_them)
-        self._rules = {of: self._by_name[rule] for rule, of in punctuated_sources(root).items()}
+        self._rules: dict[str, list[Node]] = {}
+        for rule, of in punctuated_sources(root).items():
+            self._rules.setdefault(of, []).append(self._by_name[rule])
         self.in_step = InStep(root, self._reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
@@ -394,27 +399,35 @@ class Execution:
         return dict(behind)
 
     def _of_rules(self, parts: Sequence[Walked], kept: Mapping[str, int]) -> dict[str, tuple[bool, str]]:
-        """For each source that rules punctuate: whether it has closed more, and the source that has passed it."""
+        """For each source that rules punctuate: whether it has closed more, and who has passed it: `in1 has`."""
         found = {}
-        for source, rule in self._rules.items():
-            came = any(part.slices[rule].punctuations for part in parts)
+        for source, rules in self._rules.items():
+            came = any(part.slices[rules[-1]].punctuations for part in parts)
             found[source] = came, "" if came or not kept.get(source) else self._passed_by(source)
         return found
 
     def _passed_by(self, source: str) -> str:
-        """The source that has closed most of an attribute, if that is more than another one; empty if there is none."""
+        """The source that has closed most of an attribute, if that is more than another one, with its verb.
+
+        Else some senders within the source, if they have closed more than all; empty if there are none.
+        """
         for axis in self.in_step.axes:
             for mine in (self._reached(name, of) for name, of in axis if name == source):
                 others = [(cut, name) for name, of in axis if name != source and (cut := self._reached(name, of))]
                 if others and (mine is None or mine < max(others)[0]):
-                    return max(others)[1]
+                    return f"{max(others)[1]} has"
+        before = self.noticed.behind.get(source)
+        for rule in self._rules[source]:
+            passed = rule.operator.rule.is_passed(self._states[rule]) if isinstance(rule.operator, Punctuate) else False
+            if passed or (passed is None and before is not None and before.passed_by == _SENDERS):
+                return _SENDERS
         return ""
 
     def _reached(self, source: str, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that a source, or its rules, closed; None if there are none."""
-        rule = self._rules.get(source)
-        if rule is None:
+        if source not in self._rules:
             return self._inputs.reached(source, attribute)
+        rule = self._rules[source][-1]
         assert rule.operator.declared_in is not None
         return end_of_first(self._states[rule].punctuations(rule.operator.declared_in).set, attribute)
 
