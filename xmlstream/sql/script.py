@@ -17,9 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.operators.expressions.dialect import tokens
 from xmlstream.operators.frames.auto_engine import AutoEngine
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
@@ -346,7 +348,42 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
     return Answer(statement.query(), sink)
 
 
+_CLAUSES = {
+    "USING": 1,
+    "OPTIONS": 0,
+    "PARTITIONED BY": 0,
+    "TBLPROPERTIES": 0,
+    "COMMENT": 1,
+    "LOCATION": 1,
+    "CLUSTERED BY": 0,
+}
+"""The clauses of CREATE TABLE behind its columns, and how many words each has before its brackets."""
+
+
+def _stray_in(statement: Statement) -> Token | None:
+    """The first word of a CREATE TABLE that stands where a clause begins, and begins none."""
+    found = tokens(statement.text.text[statement.start : statement.end])
+    depth, left, clauses = 0, 0, False
+    for token in found:
+        opens, closes = token.token_type == TokenType.L_PAREN, token.token_type == TokenType.R_PAREN
+        depth += opens - closes
+        clauses = clauses or token.text.upper() == "USING"
+        if depth or closes:
+            clauses = True
+        elif clauses and left:
+            left -= 1
+        elif clauses and token.text.upper() in {"AS", "SELECT"}:
+            return None
+        elif clauses and (left := _CLAUSES.get(token.text.upper(), -1)) < 0:
+            return token
+    return None
+
+
 def _no_query(statement: Statement) -> QueryError:
+    if isinstance(statement.tree, exp.Command) and (stray := _stray_in(statement)) is not None:
+        option = f", {stray.text} '…'" if stray.token_type == TokenType.VAR else ""
+        hint = f"options stand in OPTIONS (…), with a comma between: OPTIONS (path '…', rowTag '…'{option})"
+        return statement.text.error(f"{stray.text} cannot stand here", statement.start + stray.start, hint)
     match statement.tree:
         case exp.Condition() | exp.Alias():
             what = "this is not a query"
