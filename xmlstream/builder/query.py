@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
-from xmlstream.builder.method_sql import argument
+from xmlstream.builder.method_sql import JoinType, argument
 from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
@@ -194,7 +194,7 @@ class Query(Runnable):
         self,
         other: Query,
         on: str | Column | Sequence[str],
-        how: str = "inner",
+        how: JoinType = "inner",
         *,
         left: str = "left",
         right: str = "right",
@@ -219,7 +219,7 @@ class Query(Runnable):
         other: Query,
         on: str,
         by: str | Sequence[str],
-        how: str = "inner",
+        how: Literal["inner", "left", "leftouter", "left_outer"] = "inner",
         *,
         tolerance: str | int | None = None,
         left: str = "left",

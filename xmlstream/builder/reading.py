@@ -40,9 +40,12 @@ from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.tables.declaration import ABOVE, STREAM, in_zone, scan
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from xmlstream.builder.source_options import BatchOptions, ColumnOptions, ReadOptions
     from xmlstream.session.engines import Session
 
 
@@ -95,14 +98,14 @@ def _named(names: str) -> list[Keyword]:
     return [keyword for keyword in READ_OPTIONS if keyword.name in names.split()]
 
 
-@takes(READ_OPTIONS)
+@takes(READ_OPTIONS, more=True)
 def read(
     spark: Session,
     path: str | Path | Sequence[str | Path],
     schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Query:
     """Reads a punctuated XML source.
 
@@ -121,13 +124,13 @@ def read(
     """
     if isinstance(path, list | tuple) and path:
         return reduce(Query.union_all, (read(spark, each, schema, name=name, **options) for each in path))
-    options = {**_texts(options), "path": _path(spark, path)}
+    given = {**_texts(options), "path": _path(spark, path)}
     source = name or _name_of(cast("str", path))
-    if schema is not None or any(option.lower() == "schema" for option in options):
-        return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
-    above = {option: value for option, value in options.items() if option.lower() in ABOVE}
-    plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
-    row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
+    if schema is not None or any(option.lower() == "schema" for option in given):
+        return _read(spark, scan(source, given, None if schema is None else _ddl(schema)))
+    above = {option: value for option, value in given.items() if option.lower() in ABOVE}
+    plain = {option: value for option, value in given.items() if option not in above and option.lower() != "rowtag"}
+    row_tag = next((value for option, value in given.items() if option.lower() == "rowtag"), None)
     inferred = extension("inferred declaration")(str(path), row_tag, plain)
     sys.stderr.write(f"{inferred.create_table()}\n")
     return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
@@ -278,7 +281,9 @@ STREAM_OPTIONS = [*_named("schemes domains punctuate mode ungrammatical maxBytes
 
 
 @takes(STREAM_OPTIONS)
-def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Any) -> Query:
+def from_stream(
+    frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Unpack[BatchOptions]
+) -> Query:
     """Reads a DataFrame of Spark's as a punctuated stream; a static one is a stream that ends.
 
     A batch of Spark's has no order, except within a partition: its punctuations hold after its tuples, and the slack of
@@ -309,7 +314,7 @@ COLUMN_OPTIONS = [
 """The options of a source that `read_column` takes."""
 
 
-@takes(COLUMN_OPTIONS)
+@takes(COLUMN_OPTIONS, more=True)
 @in_sentences()
 def read_column(
     frame: DataFrame,
@@ -318,7 +323,7 @@ def read_column(
     *,
     keep: Sequence[str] = (),
     name: str = "stream",
-    **options: Any,
+    **options: Unpack[ColumnOptions],
 ) -> Query:
     """Reads XML in a column of a DataFrame of Spark's, such as the values of a topic: `read_column(frame, "value", …)`.
 

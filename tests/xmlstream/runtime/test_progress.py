@@ -55,7 +55,8 @@ SELECT hour, max(v) AS x FROM (SELECT * FROM in1 UNION ALL SELECT * FROM in4) GR
 
 BY_RULE = QUERY.replace("schemes 'hour'", "punctuate 'order of hour'")
 ONE_TABLE = """
-CREATE TABLE {name} (hour INT, v INT, sid STRING) USING punctuated_xml OPTIONS (path '${{HOME}}/{path}', rowTag 'r', {how});
+CREATE TABLE {name} (hour INT, v INT, sid STRING) USING punctuated_xml
+OPTIONS (path '${{HOME}}/{path}', rowTag 'r', {how});
 SELECT hour, max(v) AS x FROM {name} GROUP BY hour;
 """
 STREAMS = ONE_TABLE.format(name="both", path="in*.xml", how="documents 'files', punctuate 'order of hour'")
