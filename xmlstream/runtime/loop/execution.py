@@ -204,6 +204,8 @@ class Execution:
     def _wrong_order(self, ranges: Sequence[StagedRange]) -> str:
         """What a source's documents in the order of their names may have to do with late tuples; empty if nothing."""
         for each in ranges:
+            if any(range_.stream is not None for range_ in each.part.ranges):
+                continue  # its documents are read side by side
             read = [self._read_last.get(each.source, ""), *(range_.document.where for range_ in each.part.ranges)]
             if pair := numbered_wrong(list(filter(None, read))):
                 first, then = pair
