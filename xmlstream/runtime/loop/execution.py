@@ -366,7 +366,7 @@ class Execution:
         for node, state in self._states.items():
             if isinstance(streams := node.operator, Streams):
                 source = self._names[leaf(node)]
-                if (at := end.get(self.read_with.get(source, source))) is not None:
+                if "document" in (at := end.get(self.read_with.get(source, source), {})):
                     streams.rule.begin(at["document"], state)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:

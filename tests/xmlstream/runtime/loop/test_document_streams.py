@@ -177,7 +177,7 @@ def test_one_stream_is_left_out(in_process: InProcessSession, tmp_path: Path) ->
     feed.write("a", 1, 2, 3)
     feed.write("b", 1)
     assert feed.run() == {}
-    with pytest.raises(UsageError, match="t has no open stream z.xml") as raised:
+    with pytest.raises(UsageError, match=r"t has no open stream z\.xml") as raised:
         feed.leave_out("z")
     assert raised.value.hint == "open are a.xml, b.xml"
     feed.leave_out("b")
@@ -230,7 +230,7 @@ def test_a_silent_document_is_passed_over_where_that_is_wanted(in_process: InPro
         end, _ = planner.advance(Offset(), planner.sizes(Offset()), None)
         found = planner.sizes(end)
         if unfinished == "fail":
-            with pytest.raises(InputError, match="a.xml is unfinished"):
+            with pytest.raises(InputError, match=r"a\.xml is unfinished"):
                 planner.look(end, found)
             continue
         after, ranges = planner.advance(end, found, None)
@@ -262,7 +262,7 @@ def test_what_was_read_is_removed_and_what_is_open_stays(
 
 
 def test_killed_at_each_point_it_goes_on_as_if_it_had_not_been(in_process: InProcessSession, tmp_path: Path) -> None:
-    steps = (
+    steps: tuple[dict[str, tuple[int | None, ...]], ...] = (
         {"a": (1, 2, 4, 3), "b": (1, 3)},
         {"a": (5, 6, None), "c": (2, 6, 8)},
         {"b": (9, 7), "d": (6, None)},
@@ -344,5 +344,5 @@ def test_no_path_is_left_behind(tmp_path: Path) -> None:
     options = SourceOptions.parse({"path": f"{tmp_path}/x", "rowTag": "r", "schema": "a INT", "documents": "files"})
     with pytest.raises(InputError, match="there is no file"):
         Documents(options, log=False, streams=True).find()
-    with pytest.raises(UsageError, match="documents 'files' of .* needs a query"):
+    with pytest.raises(UsageError, match=r"documents 'files' of .* needs a query"):
         Documents(options, log=False)
