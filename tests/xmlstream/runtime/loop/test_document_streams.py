@@ -12,13 +12,14 @@ from unittest import mock
 import pytest
 
 import xmlstream as xs
+import xmlstream.testing as xt
 from tests.harness.nights import SPARK_IN_THE_REST
 from tests.xmlstream.runtime.killed_run import POINTS, crash
 from xmlstream.diagnosis.inspection import inspect, plan_of
 from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.storage.store import folder_at
-from xmlstream.plan.nodes import names
-from xmlstream.punct_ns.errors import InputError, UngrammaticalStream, UsageError
+from xmlstream.plan.nodes import names, topological
+from xmlstream.punct_ns.errors import InputError, QueryError, UngrammaticalStream, UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.declared import change_rosters, declare
@@ -346,3 +347,40 @@ def test_no_path_is_left_behind(tmp_path: Path) -> None:
         Documents(options, log=False, streams=True).find()
     with pytest.raises(UsageError, match=r"documents 'files' of .* needs a query"):
         Documents(options, log=False)
+
+
+def test_rules_of_python_hold_in_each_stream_too(in_process: InProcessSession, tmp_path: Path) -> None:
+    feed = Feed(in_process, tmp_path)
+    feed.write("a", 1, 3, 5)
+    feed.write("b", 2, 3)
+    given = {"rowTag": "r", "documents": "files", "schemes": ""}
+    read = xs.read(in_process, f"{tmp_path}/in/*.xml", "who STRING, at INT", name="t", **given)
+    for query in (
+        read.punctuate(xs.ByOrder("at")).punctuate(xs.ByRoster(None, "who", ("a", "b"))),
+        read.punctuate("roster of who (a, b); order of at"),
+        xs.read(
+            in_process, f"{tmp_path}/in/*.xml", "who STRING, at INT", name="t", punctuate="order of at", **given
+        ).punctuate("roster of who (a, b)"),
+    ):
+        rules = [str(one.operator.rule) for one in topological(query.root) if isinstance(one.operator, Punctuate)]
+        assert rules == ["order of at, in each stream", "all streams; by who", "roster of who (a, b)"]
+    with pytest.raises(QueryError, match="a rule needs the order of a source"):
+        read.where("at > 1").punctuate("order of at")
+
+
+def test_rules_of_groups_count_in_each_stream(in_process: InProcessSession, tmp_path: Path) -> None:
+    feed = Feed(in_process, tmp_path, "end of at after 2", partitionedBy="at")
+    feed.write("a", 1, 2, 1)
+    feed.write("b", 2, 3)
+    assert feed.run() == {1: 2}  # that is a's own, and 2 would be, too, were there two in one stream
+    feed.write("b", 3)
+    assert feed.run() == {1: 2, 3: 2}
+
+
+def test_a_case_of_the_test_kit_is_one_stream() -> None:
+    case = xt.case(
+        "CREATE TABLE t (at INT, v INT) USING punctuated_xml OPTIONS (path 'in/*.xml', rowTag 'r', documents 'files',"
+        " schemes 'v', punctuate 'order of at'); SELECT at, count(*) AS n FROM t GROUP BY at"
+    )
+    assert str(case.slice(t="(1, 7) (2, 7)")) == "(1, 1) <(,1], *>"
+    assert str(case.end()) == "(2, 1) <*, *>"
