@@ -184,7 +184,22 @@ def test_one_stream_is_left_out(in_process: InProcessSession, tmp_path: Path) ->
     feed.leave_out("b")
     assert feed.run() == {1: 2, 2: 1}
     feed.write("b", 7)
-    assert feed.run() == {1: 2, 2: 1}
+    feed.write("a", 5, end=True)
+    # That none is open any more closes nothing for good.
+    assert feed.run() == {1: 2, 2: 1, 3: 1}
+    feed.write("c", 5, 6)
+    assert feed.run() == {1: 2, 2: 1, 3: 1, 5: 2}
+
+
+def test_what_all_open_documents_close_before_their_ends_is_closed_for_good(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    feed = Feed(in_process, tmp_path, "order of at", sectionEnds="rs *")
+    feed.write("a", 1, 2, end=True)
+    feed.write("b", 2)
+    assert feed.run() == {1: 1}
+    feed.write("b", 3, end=True)
+    assert feed.run() == {1: 1, 2: 2, 3: 1}
 
 
 def test_a_document_that_is_renamed_is_the_same_stream(in_process: InProcessSession, tmp_path: Path) -> None:
