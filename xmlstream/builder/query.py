@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
-from xmlstream.builder.method_sql import argument
+from xmlstream.builder.method_sql import JoinType, argument
 from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
@@ -25,7 +25,7 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
 from xmlstream.operators.multiway_join import MultiwayJoin
-from xmlstream.operators.punctuate import Punctuate, Ungrammatical
+from xmlstream.operators.punctuate import Ungrammatical
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.operators.sort import Sort
@@ -45,7 +45,7 @@ from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.script import analyst_of, plan_over
 from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.tables.stream_options import rules_of
+from xmlstream.sql.tables.stream_options import ruled, rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -82,9 +82,10 @@ class Query(Runnable):
                 f"explain has no format {format!r}", hint=f'explain("text") says the most; there are {", ".join(known)}'
             )
         if format == "plan":
-            return Explanation(tree(root))
+            return Explanation.of(root, format, tree(root), follow=follow)
         text = explained(root, follow=follow, format_=format)
-        return Explanation(in_callers_words(text, "follow=True") if format == "text" else text)
+        text = in_callers_words(text, "follow=True") if format == "text" else text
+        return Explanation.of(root, format, text, follow=follow)
 
     def _repr_html_(self) -> str:
         """The picture of the plan with its verdicts, which notebooks show."""
@@ -193,7 +194,7 @@ class Query(Runnable):
         self,
         other: Query,
         on: str | Column | Sequence[str],
-        how: str = "inner",
+        how: JoinType = "inner",
         *,
         left: str = "left",
         right: str = "right",
@@ -218,7 +219,7 @@ class Query(Runnable):
         other: Query,
         on: str,
         by: str | Sequence[str],
-        how: str = "inner",
+        how: Literal["inner", "left", "leftouter", "left_outer"] = "inner",
         *,
         tolerance: str | int | None = None,
         left: str = "left",
@@ -311,7 +312,7 @@ class Query(Runnable):
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
-        return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
+        return Query(self.spark, ruled(self.root, [rule], ungrammatical))
 
     def group_by(self, *keys: str | Column) -> Groups:
         """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""

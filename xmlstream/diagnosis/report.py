@@ -258,11 +258,11 @@ def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None =
 
 def _missing(need: Need) -> str:
     shown = few(need.missing)
+    of = f"; it waits for {few(need.behind)}" if need.behind else ""
     if need.rule is not None:
-        of = f"; it waits for {few(need.behind)}" if need.behind else ""
         return f"{need.source} ({need.rule}): {shown}{of}"
     promise = f"which promises {'; '.join(need.promised)}" if need.promised else "which promises no such punctuation"
-    return f"{need.source}: {shown}, {promise}"
+    return f"{need.source}: {shown}, {promise}{of}"
 
 
 def _answer(answer: WaitingAnswer, now: datetime) -> Iterator[str]:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at
 from xmlstream.plan.nodes import Node, Results, Scan, Static, emitters, names, topological
 from xmlstream.plan.written_plan import PLAN_FILE
-from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import (
     QueryError,
     StateError,
@@ -67,10 +65,6 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import Session
 
 _METADATA = b"xmlstream.so_far"
-
-
-_DIGITS = {"FLOAT": 6, "DOUBLE": 15}
-"""The decimal digits that each value of the type holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +137,7 @@ class SoFar:
         for name in self.tuples.column_names:
             column = self.tuples[name].slice(0, most)
             domain = self.schema.attribute(name).domain
-            texts = [name, *(shown(value, domain) for value in column.to_pylist())]
+            texts = [name, *map(domain.shown, column.to_pylist())]
             numeric = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
             found.append((texts, any(test(column.type) for test in numeric)))
         return found
@@ -181,19 +175,6 @@ class SoFar:
     def _facts(self) -> Mapping[str, object]:
         came = {"provisional": True, "result": self.result, "slice": self.slice, "time": self.time.isoformat()}
         return {**came, "closed": self.closed, "open": [one.json() for one in self.open]}
-
-
-def shown(value: object, domain: Domain) -> str:
-    """A value as the outputs write it, for people: of a DOUBLE or FLOAT without the last digits, which are inexact.
-
-    >>> shown(83525.11000000002, Domain("DOUBLE")), shown(None, Domain("INT"))
-    ('83525.11', 'null')
-    """
-    if value is None:
-        return "null"
-    if isinstance(value, float) and isfinite(value) and float(short := f"{value:.{_DIGITS[domain.type]}g}") != value:
-        return short
-    return str(value) if domain.opaque else domain.write(domain.normal(value))
 
 
 def results_so_far(

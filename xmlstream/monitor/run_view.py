@@ -22,7 +22,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
 from xmlstream.diagnosis.report import WaitingReport, all_in_numbers
-from xmlstream.diagnosis.so_far import computed_beside, shown, with_value_so_far
+from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import Axis, ClosedMap, Closer
 from xmlstream.monitor.lateness import LastingCause, Lateness
@@ -388,7 +388,7 @@ class RunView:
                 floats = {a.name: a.domain for a in schema if isinstance(a.domain.sql, FloatType)}
                 texts = [
                     [
-                        shown(float(row[c]), floats[c]) if c in floats and c in row else row.get(c, "null")
+                        floats[c].shown(float(row[c])) if c in floats and c in row else row.get(c, "null")
                         for c in columns
                     ]
                     for row in rows

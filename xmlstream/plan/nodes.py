@@ -21,18 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
-from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Streams
+from xmlstream.operators.punctuators.streams import ByStreams
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import is_own, quoted
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.slices import STREAM, is_own, quoted
+from xmlstream.sources.xml.options.source import SourceOptions, of_streams
 from xmlstream.sources.xml.options.text_column import TextColumn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -50,6 +52,11 @@ class Scan(LogicalProperties):
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
         return f"{self.options.where} ({', '.join(self.options.columns)})"
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of its items: those of the options, and where its documents are many streams `STREAM`."""
+        return of_streams(self.options).schema
 
     def pruned(self, needed: AbstractSet[str]) -> Scan:
         """Restricts the attributes that are read to the needed ones and those in the source's schemes.
@@ -69,7 +76,7 @@ class Scan(LogicalProperties):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The state of a source: the tuples that it has closed."""
-        return StateSchema(from_source={"added": self.options.schema})
+        return StateSchema(from_source={"added": self.schema})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +108,22 @@ FILES = "files"
 """The note of a static table: what its files were when it was read."""
 
 
+class GivenTable:
+    """A table of Arrow's that a program gave; it equals only itself, as a DataFrame does."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files in one of Spark's formats, or a DataFrame."""
+    """A static table, read once: files in one of Spark's formats, a DataFrame, or a table of Arrow's."""
 
     name: str
     schema: Schema
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
-    frame: DataFrame | None = None
+    frame: DataFrame | GivenTable | None = None
     declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
@@ -151,7 +165,7 @@ class Node:
     def __post_init__(self) -> None:
         # Computed once: else a shared part would be traversed twice at every level above it.
         if isinstance(self.operator, Scan):
-            schema, schemes = self.operator.options.schema, self.operator.options.schemes
+            schema, schemes = self.operator.schema, self.operator.options.schemes
         elif isinstance(self.operator, Static):
             schema, schemes = self.operator.schema, (Scheme(()),)  # it is closed from the start
         elif isinstance(self.operator, Results):
@@ -160,7 +174,7 @@ class Node:
             schema = self.operator.schema(*self.input_schemas)
             schemes = promised(self.operator, [(node.schema, node.schemes) for node in self.inputs])
         for name in schema.names:
-            if is_own(name):
+            if is_own(name) and name != STREAM:
                 raise QueryError(f"the name {name} is reserved for internal columns", hint="rename the attribute")
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "schemes", schemes)
@@ -180,6 +194,18 @@ class Node:
             object.__setattr__(self, "_state", self.operator.state_schema(*self.input_schemas))
         assert self._state is not None
         return self._state
+
+
+def leaf(node: Node) -> Node:
+    """The leaf below a node that stands, through operators of one input, above one."""
+    while node.inputs:
+        (node,) = node.inputs
+    return node
+
+
+def declared_over(node: Node) -> Schema:
+    """The attributes over which a source, or a rule, keeps what it has declared (`declared_in`); its own come first."""
+    return node.inputs[0].schema if node.inputs else node.schema
 
 
 def results(root: Node) -> tuple[Node, ...]:
@@ -334,7 +360,10 @@ STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml")
 def source(name: str, options: SourceOptions) -> Node:
     """A plan that reads a source."""
     scan = Node(Scan(name, options), (), name)
-    return Node(Merge(options.schema), (scan,), name) if options.is_merged else scan
+    if not options.is_many:
+        return scan
+    keys = (options.partitioned_by,) if options.partitioned_by else ()
+    return Node(Streams(ByStreams(keys), options.ungrammatical), (scan,), "streams")
 
 
 def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str | None) -> Node:

@@ -122,7 +122,8 @@ class Noticed:
 
     def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
-        more = {name: {"silences": self.silences.get(name, {}), "behind": self.behind.get(name)} for name in self.found}
+        behind = {name: late for name, late in self.behind.items() if late != Behind(late.until)}
+        more = {name: {"silences": self.silences.get(name, {}), "behind": behind.get(name)} for name in self.found}
         return {name: SourceRecord.extending(one, **more[name]) for name, one in self.found.items()}
 
     def plus(
@@ -139,7 +140,7 @@ class Noticed:
             now: Its recorded time.
             kept: The number of tuples kept above each source after it.
             rules: For each source that rules punctuate, whether these have sent a punctuation in it, and who has passed
-                the source, in words.
+                the source: `in1 has`.
         """
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
         silences = {
@@ -274,7 +275,7 @@ def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentence
     if waiting.unfinished is not None and waiting.behind:
         wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = (
-            "documents that grow side by side have a directory each, and the option documents 'directories'; "
+            "documents that grow side by side are read side by side with the option documents 'files'; "
             "unfinished 'skip' goes on without its rest, which is lost if it comes, and 'fail' stops the query"
         )
         yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"

@@ -112,7 +112,7 @@ class Behind(Record):
         slices: Number of slices in that time.
         since: Its beginning; None if no source has passed it, or nothing waits for it.
         until: The recorded time of the last slice.
-        passed_by: The source that has passed it.
+        passed_by: Who has passed it, with the verb: `in1 has`.
         reported: Whether this was reported, because it lasted too long.
         ended: Number of slices of the last reported time that has ended; 0 if there is none.
         longest: The seconds of the longest such time that has ended.
@@ -145,7 +145,7 @@ class Behind(Record):
 
         Args:
             came: Whether the rules have sent a punctuation in it.
-            passed_by: The source that has closed more than this one after it; empty if none has.
+            passed_by: Who has closed more than the source after it: `in1 has`; empty if nobody has.
             now: Its recorded time.
             patience: How long it may last.
             kept: Number of tuples that operators above the source keep after it.
@@ -160,7 +160,7 @@ class Behind(Record):
     def words(self) -> str:
         """The sentence about it."""
         lasted = f"{counted(self.slices, 'slice')}, {in_units(self.lasted)}"
-        return f"{self.passed_by} has closed more, and this source nothing for {lasted}, while results wait for it"
+        return f"{self.passed_by} closed more, and this source nothing for {lasted}, while results wait for it"
 
 
 @dataclass(frozen=True, slots=True)

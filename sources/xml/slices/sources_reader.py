@@ -12,7 +12,7 @@ import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -53,6 +53,7 @@ class SourcesReader:
         """
         self.sources = tuple(sources)
         self._ahead = ahead
+        self._read_last: tuple[Mapping[str, Any], list[Offset]] = {}, []
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -93,6 +94,8 @@ class SourcesReader:
                 ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
         if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
             ends = list(map(MicroBatches.at_clock, self._slicings, ends))
+        if ends == starts:
+            return start
         return {source.name: end.json() for source, end in zip(self.sources, ends, strict=True)}
 
     def _in_step(self, waiting: Sequence[int], budgets: Sequence[int | None]) -> list[int | None]:
@@ -119,7 +122,9 @@ class SourcesReader:
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Forgets, and removes or archives, documents that were read, once everything up to `end` is committed."""
-        clean(self.sources, [slicing.documents for slicing in self._slicings], self._offsets(end))
+        parts = zip(self.sources, self._slicings, self._offsets(end), strict=True)
+        found = [(source, *part) for source, slicing, at in parts for part in slicing.parts(at)]
+        clean([one[0] for one in found], [one[1] for one in found], [one[2] for one in found])
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.name for source in self.sources}:
@@ -127,7 +132,9 @@ class SourcesReader:
                 f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
-        return [Offset.from_json(json[source.name]) for source in self.sources]
+        if json is not self._read_last[0]:
+            self._read_last = json, [Offset.from_json(json[source.name]) for source in self.sources]
+        return list(self._read_last[1])
 
 
 def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
@@ -141,10 +148,11 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
         source.clean_source != "off" and not found.single for source, found in zip(sources, documents, strict=True)
     ]
     # Documents of two sources stay until both have read them.
-    waiting = [one for found, end in pairs for one in found.known[end.document :]] if any(cleans) else []
+    waiting = [one for found, end in pairs for one in _unread(found, end)] if any(cleans) else []
     wanted = {os.path.realpath(one.path) for one in waiting}
     for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
-        read = found.left(end.document) if is_cleaned else []
+        reads = [one for one in end.streams if not one.ended]
+        read = found.left(end.document, {str(one.place["path"]) for one in reads}) if is_cleaned else []
         gone = list[Document]()
         left = {one.key for one in read if os.path.realpath(one.path) in wanted}
         for one in read:
@@ -153,8 +161,18 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
                 gone.append(one)
         # What is forgotten must not come back after a loss of power.
         sync(folder for one in gone if not one.is_whole and (folder := Path(one.path).parent).is_dir())
+        if source.is_many:
+            found.were_removed(gone)
         if not left:
-            found.forget(end.document, removed=is_cleaned)
+            # What is not removed yet is known by its number until it is.
+            kept = min((one.number for one in reads), default=end.document) if is_cleaned else end.document
+            found.forget(kept, removed=is_cleaned)
+
+
+def _unread(found: Documents, end: Offset) -> Iterator[Document]:
+    """Yields the documents of a source that are not completely read at an offset."""
+    yield from found.known[end.document :]
+    yield from (found.recorded(one.place) for one in end.streams if not one.ended)
 
 
 def _clean(document: Document, source: SourceOptions) -> None:
@@ -210,9 +228,9 @@ def shared_scans(sources: Sequence[Reading]) -> list[Reading]:
     a reader are the strictest of its sources'. Sources with the same elements are not combined: separate passes are
     faster.
     """
-    groups: dict[tuple[str, str | None], list[Reading]] = {}
+    groups: dict[tuple[str | None, ...], list[Reading]] = {}
     for source in sources:
-        groups.setdefault((source.path, source.encoding), []).append(source)
+        groups.setdefault((source.path, source.encoding, source.documents), []).append(source)
     readers: list[Reading] = []
     for group in groups.values():
         if len({source.row_tag for source in group}) == 1:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import Record
@@ -103,6 +104,38 @@ GONE = -1
 
 
 @dataclass(frozen=True, slots=True)
+class OpenStream(Record):
+    """How far a document stream has been read, of a source of many (`streams_planner`).
+
+    Attributes:
+        number: The number of the stream.
+        place: Its document or directory, as a log of documents records it.
+        document, byte, open, namespaces, print: As those of the offset in the stream.
+        ended: Whether it was read to its end, which counts from the next slice on. None for no.
+    """
+
+    sparse = ("open", "namespaces", "print", "ended")
+
+    number: int
+    place: Mapping[str, Any]
+    document: int = 0
+    byte: int = 0
+    open: tuple[str, ...] = ()
+    namespaces: tuple[str | None, ...] = ()
+    print: str | None = None
+    ended: bool | None = None
+
+    def offset(self) -> Offset:
+        """The offset in the stream."""
+        return Offset(self.document, 0, self.byte, self.open, False, self.namespaces, None, self.print)
+
+    def at(self, offset: Offset) -> OpenStream:
+        """The stream at another offset in it."""
+        at, byte, open_ = offset.document, offset.byte, offset.open
+        return OpenStream(self.number, self.place, at, byte, open_, offset.namespaces, offset.print)
+
+
+@dataclass(frozen=True, slots=True)
 class Offset(Record):
     """How far a source has been read.
 
@@ -116,9 +149,10 @@ class Offset(Record):
         print: The fingerprint of what was read of that document (`fingerprint`); empty for one that has
             replaced another and was not read yet. None before any.
         clock: The time, as a text, at which everything present had been read; None if no clock needs it.
+        streams: Of a source of many streams the open ones, in order; `document` is the number of all that have begun.
     """
 
-    sparse = ("clock",)
+    sparse = ("clock", "streams")
 
     document: int = 0
     base: int = 0
@@ -128,6 +162,7 @@ class Offset(Record):
     namespaces: tuple[str | None, ...] = ()
     clock: str | None = None
     print: str | None = None
+    streams: tuple[OpenStream, ...] = ()
 
     def next(self, end: int) -> Offset:
         """Returns the start of the next document, if this one ends at byte `end`."""
@@ -149,6 +184,15 @@ class Planner:
         if start.print is not None:
             self._documents.reach(read)
         return Tail(map(_size, self._documents.find(read, start.byte, start.print)[read:]), read)
+
+    def waiting(self, start: Offset, sizes: Tail[int]) -> int:
+        """Returns the number of bytes that wait to be read, by the sizes of the documents."""
+        return max(0, sum(size for size in sizes[start.document :] if size != GONE) - start.byte)
+
+    def has_all(self, at: Offset, sizes: Tail[int], *, has_no_more: bool) -> bool:
+        """Whether everything that was there is read up to an offset, given whether there was no more to read."""
+        behind = len(sizes) - at.document
+        return behind <= 0 or (behind == 1 and has_no_more)
 
     def advance(self, start: Offset, sizes: Tail[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
@@ -237,11 +281,12 @@ class Planner:
         stuck = self._documents.known[at.document] if at.document < len(sizes) and not at.closed else None
         behind = len(sizes) - at.document - 1
         if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+            apart = "documents 'files' reads documents side by side; or " if behind else ""
             raise InputError(
                 f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="write its end tag; or unfinished 'skip' goes on without its rest, which is lost if it comes; "
-                "unfinishedAge sets how long to wait",
+                hint=f"write its end tag; or {apart}unfinished 'skip' goes on without its rest, which is lost if it"
+                " comes; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)

@@ -54,6 +54,13 @@ SELECT hour, max(v) AS x FROM (SELECT * FROM in1 UNION ALL SELECT * FROM in4) GR
 
 
 BY_RULE = QUERY.replace("schemes 'hour'", "punctuate 'order of hour'")
+ONE_TABLE = """
+CREATE TABLE {name} (hour INT, v INT, sid STRING) USING punctuated_xml
+OPTIONS (path '${{HOME}}/{path}', rowTag 'r', {how});
+SELECT hour, max(v) AS x FROM {name} GROUP BY hour;
+"""
+STREAMS = ONE_TABLE.format(name="both", path="in*.xml", how="documents 'files', punctuate 'order of hour'")
+ROSTER = ONE_TABLE.format(name="both", path="in1.xml", how="punctuate 'roster of sid (in1, in4), order of hour'")
 
 
 class Clock(datetime):
@@ -84,7 +91,7 @@ class Feed:
         self.home, self.view, self.text = home, RunView(), text
         for name in ("in1", "in4"):
             (home / f"{name}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>")
-        self.bell = Bell(["in4 silent 10s"], "", Clock.now)
+        self.bell = Bell([f"{'both' if text in (STREAMS, ROSTER) else 'in4'} silent 10s"], "", Clock.now)
         query, target = xs.from_sql(session, text, {"HOME": str(home)}), Target.of(str(home / "out"))
         settings = Settings((target,), checkpoint=str(home / "state"), follow=True, warn_after=warn_after)
         self.handle = start(session, query.root, replace(settings, watcher=self.view, alerts=self.bell))
@@ -95,8 +102,9 @@ class Feed:
 
     def hour(self, name: str, hour: int) -> None:
         """An hour is over: a punctuation says so, or by rule the first tuple of the next one."""
-        row, end = f"<r><hour>{hour}</hour><v>1</v></r>", f"<p:r><hour>{hour}</hour></p:r>"
-        self.send(name, row + (end if self.text == QUERY else f"<r><hour>{hour + 1}</hour><v>1</v></r>"))
+        row, end = "<r><hour>{}</hour><v>1</v><sid>{}</sid></r>", f"<p:r><hour>{hour}</hour></p:r>"
+        next_ = end if self.text == QUERY else row.format(hour + 1, name)
+        self.send("in1" if self.text == ROSTER else name, row.format(hour, name) + next_)
 
     def metrics(self) -> str:
         """What Prometheus gets."""
@@ -108,15 +116,16 @@ class Feed:
         self.bell.look()
         stands = self.view.waiting()["stands"]["text"]
         found = [one for one in self.view.totals.last.findings if one["kind"] == "silent"]
-        assert all(one["source"] == "in4" for one in found)
+        silent = "both" if self.text in (STREAMS, ROSTER) else "in4"
+        assert all(one["source"] == silent for one in found)
         wanted = ClosedSoFar(str(self.home / "out"), {"hour": str(second)}, "hour INT, x INT")
         list(wanted.read())
         return {
-            "page": stands == "waits for in4",
+            "page": stands == f"waits for {silent}",
             "alert": self.bell.holds,
             "finding": bool(found),
             "explain": bool(inspect(self.home / "state").silent),
-            "metrics": bool(re.search(r'source_behind\{source="in4"\} 1', self.metrics())),
+            "metrics": bool(re.search(r'source_behind\{source="(in4|both)"\} 1', self.metrics())),
             "wait": bool(wanted.missing),
         }
 
@@ -209,6 +218,26 @@ def test_all_say_that_a_sender_whose_rule_closes_its_hours_is_behind_the_other(
         one.hour("in4", 13)
         assert not any(seconds(one, 14, both=True).values())
         assert [one["kind"] for one in one.view.totals.last.findings] == ["sends again"]
+
+
+@pytest.mark.parametrize("text", [STREAMS, ROSTER], ids=["streams", "roster"])
+def test_all_say_that_one_of_several_senders_of_a_table_is_behind(
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    with feed(in_process, tmp_path, monkeypatch, text) as one:
+        assert not any(seconds(one, 0, 1, both=True).values())
+        spoke = seconds(one, 2, 10, 11, 12, 13)
+        assert {who: spoke[who] for who in SILENT if who != "alert"} == {
+            who: [12, 13] for who in SILENT if who != "alert"
+        }
+        (finding,) = one.view.totals.last.findings
+        assert finding["what"].startswith(
+            "some of its senders have closed more, and this source nothing for 5 slices, 11 s"
+        )
+        (cause,) = one.view.waiting()["causes"]
+        assert [sender.split()[0] for sender in cause["senders"]] == ["in4" if text == ROSTER else "in4.xml"]
+        one.hour("in4", 13)
+        assert not any(seconds(one, 14, both=True).values())
 
 
 def test_without_warn_after_a_sender_may_pause_three_times_as_long_as_it_has_before(

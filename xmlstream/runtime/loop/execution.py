@@ -19,15 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
-from xmlstream.plan.nodes import Node, Scan, copies, names, results, topological
+from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
-from xmlstream.runtime.checkpoint.declared import DeclaredNotes, rosters
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep, end_of_first
@@ -48,6 +49,9 @@ from xmlstream.sources.xml.slices.stage_writer import with_elements
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
 
+
+_SENDERS = "some of its senders have"
+"""Who has passed a source, if that is within the source."""
 
 _LOG = logging.getLogger("xmlstream.findings")
 
@@ -95,6 +99,7 @@ class Execution:
     clock: Callable[[], datetime] = staticmethod(lambda: datetime.now(UTC))
     measured: Callable[[], float] = staticmethod(time.monotonic)
     query = "xmlstream"
+    read_with: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -135,7 +140,9 @@ class Execution:
         self._declared = last.declared
         of_them = self._names, checkpoint.noted, dead_letters, self._declared
         self._inputs = SourceInputs(engine, self._states.items(), *of_them)
-        self._rules = {of: self._by_name[rule] for rule, of in punctuated_sources(root).items()}
+        self._rules: dict[str, list[Node]] = {}
+        for rule, of in punctuated_sources(root).items():
+            self._rules.setdefault(of, []).append(self._by_name[rule])
         self.in_step = InStep(root, self._reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
@@ -205,6 +212,8 @@ class Execution:
     def _wrong_order(self, ranges: Sequence[StagedRange]) -> str:
         """What a source's documents in the order of their names may have to do with late tuples; empty if nothing."""
         for each in ranges:
+            if any(range_.stream is not None for range_ in each.part.ranges):
+                continue  # its documents are read side by side
             read = [self._read_last.get(each.source, ""), *(range_.document.where for range_ in each.part.ranges)]
             if pair := numbered_wrong(list(filter(None, read))):
                 first, then = pair
@@ -252,6 +261,7 @@ class Execution:
         self._states.begin(slice_.number, slice_.time, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, slice_.end)
+        self._begin_streams(slice_)
         self._change_rosters(slice_.declared)
 
     def _parts(self, slice_: _Begun) -> list[Walked]:
@@ -360,6 +370,19 @@ class Execution:
             self._clocks.wait(self._states)
         self._on_commit(record)
 
+    def _begin_streams(self, slice_: _Begun) -> None:
+        """Has the streams that a slice finds in sources of many count from its beginning on."""
+        for node, state in self._states.items():
+            if isinstance(streams := node.operator, Streams):
+                source = self._names[leaf(node)]
+                end = slice_.end.get(self.read_with.get(source, source), {})
+                if "document" in end:
+                    # One that somebody has left out has ended.
+                    declared = declared_of([*self._declared, *slice_.declared], source, node.inputs[0].schema)
+                    left = {p.patterns[-1].value for p in declared if p.restricted == (len(p.schema) - 1,)}  # type: ignore[union-attr]
+                    numbers = {one["number"] for one in end.get("streams", ())} - left
+                    streams.rule.begin(end["document"], numbers, state)
+
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""
         for each in declared:
@@ -383,27 +406,35 @@ class Execution:
         return dict(behind)
 
     def _of_rules(self, parts: Sequence[Walked], kept: Mapping[str, int]) -> dict[str, tuple[bool, str]]:
-        """For each source that rules punctuate: whether it has closed more, and the source that has passed it."""
+        """For each source that rules punctuate: whether it has closed more, and who has passed it: `in1 has`."""
         found = {}
-        for source, rule in self._rules.items():
-            came = any(part.slices[rule].punctuations for part in parts)
+        for source, rules in self._rules.items():
+            came = any(part.slices[rules[-1]].punctuations for part in parts)
             found[source] = came, "" if came or not kept.get(source) else self._passed_by(source)
         return found
 
     def _passed_by(self, source: str) -> str:
-        """The source that has closed most of an attribute, if that is more than another one; empty if there is none."""
+        """The source that has closed most of an attribute, if that is more than another one, with its verb.
+
+        Else some senders within the source, if they have closed more than all; empty if there are none.
+        """
         for axis in self.in_step.axes:
             for mine in (self._reached(name, of) for name, of in axis if name == source):
                 others = [(cut, name) for name, of in axis if name != source and (cut := self._reached(name, of))]
                 if others and (mine is None or mine < max(others)[0]):
-                    return max(others)[1]
+                    return f"{max(others)[1]} has"
+        before = self.noticed.behind.get(source)
+        for rule in self._rules[source]:
+            passed = rule.operator.rule.is_passed(self._states[rule]) if isinstance(rule.operator, Punctuate) else False
+            if passed or (passed is None and before is not None and before.passed_by == _SENDERS):
+                return _SENDERS
         return ""
 
     def _reached(self, source: str, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that a source, or its rules, closed; None if there are none."""
-        rule = self._rules.get(source)
-        if rule is None:
+        if source not in self._rules:
             return self._inputs.reached(source, attribute)
+        rule = self._rules[source][-1]
         assert rule.operator.declared_in is not None
         return end_of_first(self._states[rule].punctuations(rule.operator.declared_in).set, attribute)
 

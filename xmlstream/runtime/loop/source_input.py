@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.dataclasses import replace
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.records import DeadLetter
@@ -38,7 +38,7 @@ from xmlstream.punct_ns.grammar import MEND
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
-from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
@@ -65,7 +65,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     noticed_bounds,
     parted_file,
 )
-from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
+from xmlstream.sources.xml.options.source import of_streams
 from xmlstream.sources.xml.parser.findings_collector import Findings
 from xmlstream.sources.xml.parser.malformed import error_of, with_cure
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -172,19 +172,11 @@ def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
     return replace(range_, path=path, tuples=range_.tuples - len(late), bad=bad)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The punctuations of a partition in a slice that close only values of its own, and their number by scheme."""
-
-    punctuations: Sequence[Punctuation] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
 class SourceInput:
     """One source of a running query.
 
     Attributes describe the last slice: the number of `items`, of `punctuations` among them, and of items that were
-    `set_aside`; the `findings`; and for a partition the punctuations that apply to the other partitions (`shared`).
+    `set_aside`; and the `findings`.
     """
 
     def __init__(
@@ -210,21 +202,19 @@ class SourceInput:
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
-        self.shared = Shared()
-        self._engine, self._options, self._name = engine, scan.options, scan.name
-        self._schema = scan.options.schema
+        self._engine, self._options, self._name = engine, of_streams(scan.options), scan.name
+        self._schema = scan.schema
         self._closed, self._state = state.from_source("added"), state
         self._pieces: list[StagedRange] = []
         self._added: list[Punctuation] = []
         self._declared: Sequence[Declared] = declared
         self._letters: list[DeadLetter] = []
-        self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted = frozenset[str]()
         self._documents = None if documents is None else store_at(documents)
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
-        columns = [a for a in self._schema if a.name in scan.options.columns]
+        columns = [a for a in self._schema if a.name in self._options.columns]
         self._names = [*(a.name for a in columns), POSITION]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
@@ -252,7 +242,6 @@ class SourceInput:
         unread = [one for r in in_order for one in r.bad if one.kind != "ungrammatical"]
         self._unread = len(unread)
         self._noticed = sum((r.findings for r in ranges), Findings(short=frozenset(map(with_cure, unread[:1]))))
-        self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
 
     @property
@@ -265,7 +254,6 @@ class SourceInput:
         paths: list[StagedTuples] = []
         tuples = 0
         new: list[Punctuation] = []
-        shared: list[Punctuation] = []
         while self._pieces:
             piece = self._pieces.pop(0)
             piece, rest = self._judged(piece if self._is_judged else self._grammatical(piece))
@@ -280,21 +268,15 @@ class SourceInput:
                     self._noticed += noticed_bounds(lifespans, self._closed.lasting)
                 new += self._closed.absorb(begun)
                 self._note_restricted(also_restricted(piece.punctuations, self._restricted))
-                if keys := self._options.partitioned_by:
-                    own = of_own_values(piece.punctuations, keys)
-                    shared += begun_punctuations(own, self._begun, self._options) if own.num_rows else ()
             if rest is not None:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
             new += self._closed.absorb(self._added)
             self._note_restricted({self._schema[i].name for p in self._added for i in p.restricted})
-            places = [self._schema.index(key) for key in self._options.partitioned_by]
-            shared += (p for p in self._added if places and all(listed(p.patterns[i]) for i in places))
             write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
         aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
         self.findings = self._noticed + Findings(aside=aside)
-        self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all staged files; reading it twice computes nothing twice.
@@ -307,19 +289,6 @@ class SourceInput:
     def reached(self, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that the source has closed for ever; None if there are none."""
         return end_of_first(self._closed.lasting, attribute)
-
-    def with_shared(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
-        """The slice with the punctuations that other partitions share: those that close only values of their own.
-
-        From now on, a tuple of this partition with such a value is ungrammatical.
-        """
-        shared = [p for other in others for p in other.shared.punctuations]
-        if not shared:
-            return slice_
-        self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
-        counts = sum((Findings(said=other.shared.counts) for other in others), Findings())
-        self._noticed, self.findings = self._noticed + counts, self.findings + counts
-        return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
 
     def _read(self, staged: Sequence[StagedTuples], tuples: int) -> Frame:
         tables = [each for each in staged if isinstance(each, pa.Table)]
@@ -345,10 +314,7 @@ class SourceInput:
     @property
     def _mend(self) -> str:
         mine = [each for each in self._declared if each.source == self._plan_name]
-        mend = MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
-        if not (keys := self._options.partitioned_by):
-            return mend
-        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {mend}"
+        return MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
 
     def _grammatical(self, piece: StagedRange) -> StagedRange:
         """The range without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.

@@ -61,7 +61,7 @@ def require_arrival(node: Node, window: exp.Expr, text: QueryText) -> None:
     if (lost := out_of_order(node)) is not None:
         what = f"{lost.label} has no order of arrival: only the tuples of one source have one"
         hint = (
-            "apply it to one source, without documents 'merge' and before UNION, JOIN and GROUP BY; or ORDER BY an"
+            "apply it to one source, without documents 'files' and before UNION, JOIN and GROUP BY; or ORDER BY an"
             " attribute"
         )
         raise text.error(what, window, hint)

@@ -42,6 +42,7 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
         ("order of x, slack 0.25", [ByOrder("x", 0.25)]),
         ("clock of ts; order of n", [ByClock("ts"), ByOrder("n")]),
         ("clock of ts, delay 2m", [ByClock("ts", timedelta(minutes=2))]),
+        ("roster of sid (S01), order of n, slack 3", [ByRoster("n", "sid", ("S01",), 3)]),
         ('roster of sid (S01, "S;,2"), order of n', [ByRoster("n", "sid", ("S01", "S;,2"))]),
         ("roster of sid (O'Brien, 't Hooft, \"D'Arcy; 2\"), order of n; order of x", [OF_NAMES, ByOrder("x")]),
         ("order of n, roster of d (2026-11-25)", [ByRoster("n", "d", (date(2026, 11, 25),))]),
@@ -135,7 +136,12 @@ def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_p
         ("order of ts", ", documents 'merged'", "table report: documents 'merged' is not known"),
         ("order of tz", "", "table report: there is no attribute tz"),
         ("clock of sid", "", "table report: the rule 'clock of sid' needs a TIMESTAMP"),
-        ("order of ts", ", documents 'merge'", "table report: the options documents 'merge' and punctuate"),
+        ("order of ts", ", documents 'merge'", "table report: documents 'merge' is not known"),
+        (
+            "end of sid, or after 5m of ts",
+            ", documents 'files'",
+            "table report: 'end of sid, or after 5m of ts' compares the times of all document streams",
+        ),
     ):
         with pytest.raises(QueryError, match=refusal) as told:
             script.read(query(text, more), {}, "q.sql")
