@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -16,7 +17,7 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, results, topological
 from xmlstream.safety import remedies
 from xmlstream.safety.remedies import idle_promises
-from xmlstream.safety.verdicts import judged
+from xmlstream.safety.verdicts import OperatorVerdict, Promised, judged, verdict_on
 from xmlstream.sql.script import read
 
 SCHEMES = ["k", "v", "k; v", "v; k", "k; t prefix", "t prefix", "k, v", "", "day prefix; s", "k; k, v; v"]
@@ -85,10 +86,12 @@ def test_a_promise_is_idle_if_the_verdict_on_the_whole_is_the_same_without(home:
 
 def test_only_what_is_above_a_source_is_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[Node] = []
-    verdict_on = remedies.verdict_on
-    monkeypatch.setattr(
-        remedies, "verdict_on", lambda node, *given: (looked_at.append(node), verdict_on(node, *given))[1]
-    )
+
+    def noted(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
+        looked_at.append(node)
+        return verdict_on(node, name, known)
+
+    monkeypatch.setattr(remedies, "verdict_on", noted)
     counts = []
     for number in (10, 20):
         text = "".join(table(home, f"a{i}") for i in range(number)) + MANY["UNION ALL of sources"](number)
