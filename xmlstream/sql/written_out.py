@@ -6,6 +6,8 @@ FROM (a JOIN b USING (k)) JOIN c USING (k)                  a JOIN b USING (k) J
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from xmlstream.sql.query_text import QueryText
@@ -19,18 +21,20 @@ def write_out(tree: exp.Expr, text: QueryText) -> None:
     Raises:
         QueryError: A window is not defined, or is defined by another one.
     """
+    named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
+    for window in tree.find_all(exp.Window):
+        if window.args.get("alias") is not None:
+            named.setdefault(id(window.find_ancestor(exp.Select)), []).append(window)
     for select in list(tree.find_all(exp.Select)):
-        _windows(select, text)
+        _windows(select, named.get(id(select), []), text)
         _joins(select)
 
 
-def _windows(select: exp.Select, text: QueryText) -> None:
+def _windows(select: exp.Select, named: Sequence[exp.Window], text: QueryText) -> None:
     """`OVER w`: the definition of w stands in its place."""
     defined = {window.name: window for window in select.args.get("windows") or ()}
-    for window in list(select.find_all(exp.Window)):
-        alias = window.args.get("alias")
-        if alias is None or window.find_ancestor(exp.Select) is not select:
-            continue
+    for window in named:
+        alias = window.args["alias"]
         if window.arg_key == "windows" or any(window.args.get(part) for part in _PARTS):
             hint = "write all of it in the parentheses after OVER"
             raise text.error(f"a window that continues the window {alias.name} is not supported", window, hint)
