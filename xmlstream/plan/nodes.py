@@ -68,8 +68,8 @@ class Scan(LogicalProperties):
         return replace(self, options=options.replace(columns=",".join(map(written_name, columns))))
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The state of a source: the tuples that it has closed."""
-        return StateSchema(from_source={"added": self.options.schema})
+        """The state of a source: the tuples that it has closed, and the document that was skipped last."""
+        return StateSchema(from_source={"added": self.options.schema}, notes=[FAULTY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,9 @@ class StreamScan(Scan):
         inside = f", XML in {self.texts.column}" if self.texts else ""
         return f"{what}{inside} ({', '.join(self.options.columns)})"
 
+
+FAULTY = "faulty"
+"""The note of a source: the position at which the last document begins that was skipped from a fault on."""
 
 FILES = "files"
 """The note of a static table: what its files were when it was read."""

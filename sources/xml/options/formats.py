@@ -263,12 +263,13 @@ def codec(name: str, given: str) -> str:
     return given
 
 
-def choice(*choices: str) -> Callable[[str, str], str]:
-    """Returns a parser that accepts one of these choices, without regard to case."""
+def choice(*choices: str, **others: str) -> Callable[[str, str], str]:
+    """Returns a parser that accepts one of these choices, or another word for one, without regard to case."""
 
     def read(name: str, given: str) -> str:
+        word = given.strip().lower()
         for known in choices:
-            if known.lower() == given.strip().lower():
+            if known.lower() == others.get(word, word).lower():
                 return known
         raise UsageError(f"{name} '{given}' is not known", hint=f"write one of {', '.join(choices)}")
 

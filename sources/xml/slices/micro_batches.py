@@ -119,10 +119,12 @@ class SliceGrowth:
 class MicroBatches:
     """Divides one source into slices; its state only saves work, since the offsets have all information."""
 
-    def __init__(self, options: SourceOptions, clock: str | None = None) -> None:
+    def __init__(
+        self, options: SourceOptions, clock: str | None = None, faulty: Callable[[], int | None] = lambda: None
+    ) -> None:
         self._options, self._clock = options, clock
         self.documents = Documents(options, log=True)
-        self._planner = Planner(options, self.documents)
+        self._planner = Planner(options, self.documents, faulty)
         self._sizes: Tail[int] | None = None
         self._found: Tail[int] | None = None
         self._looked = datetime.now(UTC)

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +39,11 @@ class SourcesReader:
     """Reads the documents of all sources slice by slice, and continues as they grow."""
 
     def __init__(
-        self, sources: Sequence[Reading], largest_slice: int = 0, ahead: Ahead = lambda waiting: frozenset()
+        self,
+        sources: Sequence[Reading],
+        largest_slice: int = 0,
+        ahead: Ahead = lambda waiting: frozenset(),
+        faulty: Callable[[str], int | None] = lambda stream: None,
     ) -> None:
         """Read these sources, whose names differ.
 
@@ -47,12 +51,13 @@ class SourcesReader:
             sources: The readings (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
             ahead: Returns the streams that get no bytes in the next slice.
+            faulty: Returns where the document of a stream begins whose rest is not read; None if there is none.
 
         Raises:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
-        self._ahead = ahead
+        self._ahead, self._faulty = ahead, faulty
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -60,7 +65,7 @@ class SourcesReader:
     @cached_property
     def _slicings(self) -> tuple[MicroBatches, ...]:
         # Created in the process that plans slices, not in those that read them.
-        return tuple(MicroBatches(source, source.clock) for source in self.sources)
+        return tuple(MicroBatches(each, each.clock, partial(self._faulty, each.name)) for each in self.sources)
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""

@@ -287,6 +287,10 @@ class SourceInputs:
         """The end of the first values of an attribute that a stream has closed for ever; None if there are none."""
         return self._by_name[name].reached(attribute)
 
+    def faulty(self, name: str) -> int | None:
+        """Where the last document of a stream begins that was skipped from a fault on; None without any."""
+        return self._by_name[name].faulty if name in self._by_name else None
+
     def _with_shared(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
         for those in self._partitions.values():
             for node in those:

@@ -14,7 +14,7 @@ slice.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from operator import attrgetter
@@ -31,7 +31,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.shared_files import StagedTuples, columns_there, opened, rows_of, staged_like
 from xmlstream.operators.storage.store import LocalPlace, Place, store_at
-from xmlstream.plan.nodes import Scan
+from xmlstream.plan.nodes import FAULTY, Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.punct_ns.grammar import MEND
@@ -65,7 +65,7 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
-from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
 from xmlstream.sources.xml.parser.malformed import error_of, with_cure
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
@@ -73,6 +73,9 @@ from xmlstream.sources.xml.slices.stage_writer import staged_again
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
+
+SKIPPED = "the option badDocuments 'skip' reads a document up to its fault, and goes on with the next one"
+"""The hint for a document that is not well-formed."""
 
 MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
@@ -147,8 +150,7 @@ pc: Any = pyarrow.compute
 
 def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange]:
     """The pieces of a range before a position, and from that position on."""
-    assert range_.path is not None
-    first, second = parted_file(range_.path, position)
+    first, second = (None, None) if range_.path is None else parted_file(range_.path, position)
     before = 0 if first is None else rows_of(first, [POSITION]).num_rows
     punctuations: list[pa.Table | None] = [None, None]
     if range_.punctuations is not None:
@@ -159,6 +161,23 @@ def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange
         replace(range_, path=first, tuples=before, punctuations=punctuations[0], bad=bad[0]),
         replace(range_, path=second, tuples=range_.tuples - before, punctuations=punctuations[1], bad=bad[1]),
     )
+
+
+def base_of(letter: DeadLetter, range_: StagedRange) -> int | None:
+    """The position at which the document of an item begins, of those in a range."""
+    return max((each.base for each in range_.part.ranges if each.base <= letter.position), default=None)
+
+
+def without_document(range_: StagedRange, base: int | None) -> StagedRange:
+    """The range without the items of the document that begins at a position; it keeps the end of the source."""
+    ranges = range_.part.ranges
+    if base is None or not ranges or ranges[0].base != base:
+        return range_
+    if (behind := next((each.base for each in ranges if each.base != base), None)) is not None:
+        return parted(range_, behind)[1]
+    said, read = range_.punctuations, Findings(bytes=range_.findings.bytes)
+    closing = said.slice(len(said) - 1) if said is not None and ranges[-1].close else None
+    return replace(range_, path=None, tuples=0, punctuations=closing, bad=(), findings=read)
 
 
 def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
@@ -243,14 +262,18 @@ class SourceInput:
         """
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
-        in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
+        in_order = [
+            *self._unskipped(sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position))
+        ]
         self._slice, self._pieces, self._is_judged = slice_id, in_order, False
         self._added, self._declared = declared_of(declared, self._plan_name, self._schema), [*self._declared, *declared]
         self._letters.clear()
-        self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
-        unread = [one for r in in_order for one in r.bad if one.kind != "ungrammatical"]
-        self._unread = len(unread)
-        self._noticed = sum((r.findings for r in ranges), Findings(short=frozenset(map(with_cure, unread[:1]))))
+        self.items = sum(r.tuples + len(r.bad) for r in in_order) + self.punctuations
+        unread = [one for r in in_order for one in r.bad if one.kind not in ("ungrammatical", "document")]
+        faulty = [one for r in in_order for one in r.bad if one.kind == "document"]
+        self._unread, self._faulty = len(unread), len(faulty)
+        short, names = frozenset(map(with_cure, unread[:1])), few_names(one.of_document for one in faulty)
+        self._noticed = sum((r.findings for r in in_order), Findings(short=short, faulty=names))
         self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
 
@@ -291,13 +314,30 @@ class SourceInput:
             places = [self._schema.index(key) for key in self._options.partitioned_by]
             shared += (p for p in self._added if places and all(listed(p.patterns[i]) for i in places))
             write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
-        aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
+        late = self.set_aside - self._unread - self._faulty
+        aside = {"malformed": self._unread, "document": self._faulty, "ungrammatical": late}
         self.findings = self._noticed + Findings(aside=aside)
         self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all staged files; reading it twice computes nothing twice.
         return Slice(Tuples(self._read(paths, tuples), tuples, computed=True), tuple(new))
+
+    def _unskipped(self, in_order: Iterable[StagedRange]) -> Iterator[StagedRange]:
+        """The ranges without what is behind the fault of a document that is skipped; notes the last such document."""
+        for piece in in_order:
+            left = without_document(piece, self.faulty)
+            if self._options.bad_documents == "skip":
+                bases = [
+                    base for one in left.bad if one.kind == "document" and (base := base_of(one, left)) is not None
+                ]
+                self._state.notes |= {FAULTY: bases[-1]} if bases else {}
+            yield left
+
+    @property
+    def faulty(self) -> int | None:
+        """The position at which the last document begins that was skipped from a fault on."""
+        return self._state.notes.get(FAULTY)
 
     def closed_below(self, attribute: str) -> Cut:
         """The cut below which the source has closed all values of an attribute, for ever."""
@@ -340,10 +380,15 @@ class SourceInput:
             where = place(one.document, one.line, one.column, one.position)
             if is_late and self._options.ungrammatical == "fail":
                 raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
-            if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
-                raise error_of(one)
+            skips = one.kind == "document" and self._options.bad_documents == "skip"
+            if not (is_late or skips) and (one.kind == "document" or self._options.mode == "FAILFAST"):
+                error = error_of(one)
+                if one.kind == "document":
+                    error.hint = "; or ".join(filter(None, [error.hint, SKIPPED]))
+                raise error
             self.set_aside += 1
-            if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
+            diverts = self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE"
+            if diverts or skips:
                 yield one
 
     @property
