@@ -23,6 +23,7 @@ from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.locales import number_readings
 from xmlstream.sources.xml.splits.all_tags import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.documents import open_document
+from xmlstream.sources.xml.splits.other_formats import instead_of
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from xmlstream.sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
@@ -139,6 +140,8 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
     if kind == "document":
         if reason.startswith("Premature end"):
             return _CUT_OFF if is_object_url(document) else _GROWING
+        if (instead := instead_of(reason, document)) is not None:
+            return instead
         found = ((re.match(flaw, reason), hint) for flaw, hint in _FLAWS.items())
         return next((flaw.expand(hint) for flaw, hint in found if flaw is not None), None)
     more = _declaration(reason, raw) if kind == "tuple" else None
@@ -168,7 +171,8 @@ _FLAWS = {
     "the document has no root": "the file is empty, or has comments alone: leave it out of path, or write it",
     "the document does not begin": "the source reads XML alone, which begins with < and a name",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
-    " without one; another document behind it belongs into a file of its own; remove any other text",
+    " without one, and one of many (`zcat FILE |` before it, of a gzip); another document behind it belongs into a file"
+    " of its own; remove any other text",
 }
 """Hints, by how the reasons of flaws begin; a hint may repeat what stands in groups."""
 
