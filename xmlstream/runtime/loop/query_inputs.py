@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from xmlstream.extensions import extension
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import FILES, Node, Scan, Static
+from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("xmlstream.inputs")
 
 
+_AGAIN = "with another text as its option version, `run --change` reads it again"
+"""How a static table is read again."""
+
+
 class StaticInput:
     """A static input of a running query; closed after its only slice.
 
@@ -55,14 +60,22 @@ class StaticInput:
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
-        if self.closed and state.notes.get(FILES) not in (None, found := _files(static, self._path)):
+        if self.closed and static.format == POSTGRESQL:
+            _LOG.warning(
+                "the static table %s was read at %s, and stays as it was then; %s",
+                static.name,
+                state.notes.get(READ),
+                _AGAIN,
+            )
+        elif self.closed and state.notes.get(FILES) not in (None, found := _files(static, self._path)):
             gone = "; there are none now" if found is None else ""
             _LOG.warning(
                 "the files %s of the static table %s are not as they were when the query began%s: what it read then"
-                " stays in use; to read them again, begin anew, with another checkpoint and output",
+                " stays in use; %s",
                 self._path,
                 static.name,
                 gone,
+                _AGAIN,
             )
         if is_object_url(self._path) and not self.closed:
             engine.require_files(self._path)
@@ -91,12 +104,15 @@ class StaticInput:
         except XmlStreamError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
-            where = dict(self._static.options).get("path")
+            options = dict(self._static.options)
+            where = options.get("path", options.get("url"))
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
             hint = error.hint if isinstance(error, XmlStreamError) else None
             raise InputError(what, where=where, hint=hint) from None
         if (found := _files(self._static, self._path)) is not None:
             self._state.notes[FILES] = found
+        if (time := self._state.time) is not None:
+            self._state.notes[READ] = f"{time:%Y-%m-%d %H:%M:%S} UTC"
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
@@ -105,6 +121,9 @@ class StaticInput:
         if static.frame is not None:
             return self._engine.given(static.frame)
         assert static.format is not None
+        if static.access is not None:
+            rows = extension("rows of postgresql")(static.access.url, dict(static.options)["table"], static.schema)
+            return self._engine.rows(rows, static.schema.ddl())
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")
         return self._engine.files(static.format, static.schema.ddl(), options, self._path)
@@ -116,7 +135,7 @@ _COMPARED = 16 << 20
 
 def _files(static: Static, path: str) -> str | None:
     """A text that differs if the files at a path are others; None if there are none on this file system."""
-    if static.frame is not None:
+    if static.frame is not None or static.access is not None:
         return None
     found = []
     with suppress(OSError):
