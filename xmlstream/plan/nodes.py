@@ -105,12 +105,12 @@ FILES, READ = "files", "read"
 
 
 class Access:
-    """The URL of a database with its password, which is neither compared, nor recorded, nor shown."""
+    """The place of a table in a database with a password, which is neither compared, nor recorded, nor shown."""
 
-    __slots__ = ("url",)
+    __slots__ = ("place",)
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, place: str) -> None:
+        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +131,8 @@ class Static(LogicalProperties):
     sparse: ClassVar[Collection[str]] = ("version",)
 
     def parameters(self, output: Schema) -> str:
-        """Path or place of the table, and its attributes."""
-        options = dict(self.options)
-        where = f"{options['url']}#{options['table']}" if "url" in options else options.get("path", "a DataFrame")
-        return f"{where} ({', '.join(output.names)})"
+        """Path of the table, and its attributes."""
+        return f"{dict(self.options).get('path', 'a DataFrame')} ({', '.join(output.names)})"
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The state of a static table: whether it has been read, when, and what its files were then."""
@@ -381,15 +379,16 @@ def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str |
 
 
 def _access(name: str, options: dict[str, str]) -> Access:
-    """The database of a table; its options have the URL without a password, and the table's name."""
+    """The place of a table in a database; without a password it is the option path, in place of url and table."""
     for option in options:
         if option not in ("url", "table"):
             raise UsageError(f"a table of {POSTGRESQL} has no option {option}", hint="it has url, table, version")
-    if not options.get("url"):
+    url, table = options.pop("url", ""), options.pop("table", "") or name
+    if not url:
         hint = "url names a database, as in 'postgresql://user@localhost/warehouse'; PGPASSWORD has the password"
         raise UsageError("there is no url", hint=hint)
-    access = Access(options["url"])
-    options |= {"url": without_secrets(access.url), "table": options.get("table") or name}
+    access = Access(f"{url}#{table}")
+    options |= {"path": without_secrets(access.place)}
     return access
 
 

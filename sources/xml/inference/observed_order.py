@@ -24,7 +24,7 @@ _FAR = 10
 """How many times farther away than the others an outlier is."""
 
 _SAMPLE, _SHARE = 20, 100
-"""The least number of values of which one may be an outlier; of more, one of so many."""
+"""The least number of values among which one may be an outlier; among more, one of so many."""
 
 _NEXT, _LEAST_NEXT = 20, 5
 """The values behind one that is too early: all of them are below it. Fewer than the least number prove nothing."""

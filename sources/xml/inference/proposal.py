@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path, PurePath
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.storage.object_urls import is_object_url, shown
+from xmlstream.operators.storage.object_urls import shown
 from xmlstream.punct_ns.errors import InputError, UsageError, counted, few, in_units
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
@@ -299,7 +299,7 @@ def proposal(
     besides = {name: value for name, value in (given or {}).items() if name.lower() != "path"}
     wanted = None
     if not isinstance(path, str):
-        if len(path) > 1 and any(map(is_object_url, path)):
+        if len(path) > 1 and any("://" in each for each in path):
             hint = "name their folder, or a glob: s3://bucket/in/*.xml"
             raise UsageError("several URLs have no path in common", hint=hint)
         each_of = [SourceOptions.parse({**besides, "path": each, "rowTag": "row"}, "x STRING") for each in path]

@@ -147,6 +147,23 @@ class RangeParser:
 
     def parse_all(self, range_: ByteRange) -> Iterator[list[Parsed]]:
         """Like `parse`, for the source and for each source beside it."""
+        at = [range_.base + range_.start] * len(self.streams)
+        for each in self._read(range_):
+            at = [place + one.length for place, one in zip(at, each, strict=True)]
+            if fault := next((one.malformed[-1] for one in each if one.is_last), None):
+                yield [one if one.is_last else _ended_by(fault, one, p) for one, p in zip(each, at, strict=True)]
+                yield from self._closing(range_, [place + 1 for place in at] if self._skips else [])
+                return
+            yield each
+            if any(one.malformed and stream.stops for one, stream in zip(each, self.streams, strict=True)):
+                return
+        closes = any(stream.batches.closes_with_document for stream in self.streams)
+        if closes and range_.ends == "root" and not range_.close:
+            yield [s.batches.ended(range_.document, place) for s, place in zip(self.streams, at, strict=True)]
+        yield from self._closing(range_, at)
+
+    def _read(self, range_: ByteRange) -> Iterator[list[Parsed]]:
+        """Yields the items of a range, piece by piece, and what is wrong with it where it cannot be read further."""
         keep_freed_memory()
         at = [range_.base + range_.start] * len(self.streams)
         self._expect(range_.namespaces)
@@ -160,23 +177,11 @@ class RangeParser:
                     stream.typed(found, place, text)
                     for stream, found, place in zip(self.streams, items, at, strict=True)
                 ]
-                at = [place + one.length for place, one in zip(at, each, strict=True)]
-                if fault := next((one.malformed[-1] for one in each if one.is_last), None):
-                    yield [one if one.is_last else _ended_by(fault, one, p) for one, p in zip(each, at, strict=True)]
-                    yield from self._closing(range_, [place + 1 for place in at] if self._skips else [])
-                    return
                 yield each
-                if any(one.malformed and stream.stops for one, stream in zip(each, self.streams, strict=True)):
-                    return
+                at = [place + one.length for place, one in zip(at, each, strict=True)]
         except FlawError as flaw:
             malformed = [Malformed(place, range_.document, flaw.offset, "document", flaw.reason, None) for place in at]
             yield [stream.batches.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
-            yield from self._closing(range_, [place + 1 for place in at] if self._skips else [])
-            return
-        closes = any(stream.batches.closes_with_document for stream in self.streams)
-        if closes and range_.ends == "root" and not range_.close:
-            yield [s.batches.ended(range_.document, place) for s, place in zip(self.streams, at, strict=True)]
-        yield from self._closing(range_, at)
 
     def _closing(self, range_: ByteRange, at: Sequence[int]) -> Iterator[list[Parsed]]:
         """Yields the end of each source if nothing follows the range; nothing without positions."""

@@ -13,7 +13,7 @@ _MAGIC = (
     (b"%PDF-", "the document is a PDF"),
     (codecs.BOM_UTF8, "the document begins with two byte order marks: take one of them away"),
 )
-"""First bytes of files that are not XML as they are, and what to say."""
+"""First bytes of files that are not XML as they are, and the words for them."""
 
 _TAR = slice(257, 262)
 """Where a tar archive has its mark."""

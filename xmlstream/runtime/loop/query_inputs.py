@@ -104,8 +104,7 @@ class StaticInput:
         except XmlStreamError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
-            options = dict(self._static.options)
-            where = options.get("path", options.get("url"))
+            where = dict(self._static.options).get("path")
             what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
             hint = error.hint if isinstance(error, XmlStreamError) else None
             raise InputError(what, where=where, hint=hint) from None
@@ -122,7 +121,7 @@ class StaticInput:
             return self._engine.given(static.frame)
         assert static.format is not None
         if static.access is not None:
-            rows = extension("rows of postgresql")(static.access.url, dict(static.options)["table"], static.schema)
+            rows = extension("rows of postgresql")(static.access.place, static.schema)
             return self._engine.rows(rows, static.schema.ddl())
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")

@@ -227,7 +227,7 @@ class PostgresqlLoader:
         except psycopg.Error as error:
             # The server or the connection has failed, or another transaction was in the way; all else lasts.
             kind = MayPass if isinstance(error, psycopg.OperationalError) else XmlStreamError
-            raise kind(f"{self._shown} refuses the write: {reason_of(error)}", hint=GOES_ON) from None
+            raise kind(f"{self._shown} refuses the write: {server_reason(error)}", hint=GOES_ON) from None
 
 
 def _closings(output: str, after: int) -> Closings:
@@ -254,7 +254,7 @@ def _closings(output: str, after: int) -> Closings:
             )
             rows: Any = connection.execute(command, (after,)).fetchall()
         except psycopg.Error as error:
-            raise UsageError(f"{without_secrets(output)} cannot be read: {reason_of(error)}") from None
+            raise UsageError(f"{without_secrets(output)} cannot be read: {server_reason(error)}") from None
     return Closings.of_table(types, rows, last[0])
 
 
@@ -286,10 +286,10 @@ def connected(output: str) -> psycopg.Connection[Any]:
         return psycopg.connect(url, autocommit=True, connect_timeout=20, client_encoding="UTF8")
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
-        raise UsageError(f"no connection to {output}: {reason_of(error)}", hint=hint) from None
+        raise UsageError(f"no connection to {output}: {server_reason(error)}", hint=hint) from None
 
 
-def reason_of(error: psycopg.Error) -> str:
+def server_reason(error: psycopg.Error) -> str:
     """The server's message, or the client's if the server sent none."""
     messages = filter(None, (error.diag.message_primary, error.diag.message_detail))
     return ": ".join(messages) or next(iter(str(error).strip().splitlines()), type(error).__name__)
@@ -335,7 +335,7 @@ def _closed_columns(schema: Schema) -> dict[str, str]:
     return {"slice": "bigint", "punctuation": "text", **bounds}
 
 
-def type_of(domain: Domain) -> str | None:
+def column_type(domain: Domain) -> str | None:
     """The type of a column with all values of a domain; None for structures, arrays and bytes."""
     if isinstance(domain.sql, DecimalType):
         return f"numeric({domain.sql.precision},{domain.sql.scale})"
@@ -343,7 +343,7 @@ def type_of(domain: Domain) -> str | None:
 
 
 def _type(domain: Domain) -> str:
-    found = type_of(domain)
+    found = column_type(domain)
     assert found is not None, domain.type
     return found
 

@@ -16,7 +16,15 @@ from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import arrow_type
 from xmlstream.punct_ns.sql_type import StringType
-from xmlstream.sink.databases.postgresql import connected, held_by, quoted_name, reason_of, table_name, type_of
+from xmlstream.sink.databases.postgresql import (
+    TablePlace,
+    column_type,
+    connected,
+    held_by,
+    quoted_name,
+    server_reason,
+    table_name,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,15 +33,20 @@ _ROWS = 10_000
 """The number of rows that are fetched at once."""
 
 
-def rows_of(url: str, table: str, schema: Schema) -> pa.Table:
+def table_rows(place: str, schema: Schema) -> pa.Table:
     """The rows of a table, with the attributes of a schema as columns.
+
+    Args:
+        place: The table, as `postgresql://user@host:5432/database#schema.table`.
+        schema: The attributes with their types.
 
     Raises:
         UsageError: The server cannot be reached, there is no such table or column, or a type does not hold its values.
         InputError: A value is none of the declared type.
     """
     batches: list[pa.RecordBatch] = []
-    with connected(f"{url}#{table}") as connection:
+    table = TablePlace.of(place).table
+    with connected(place) as connection:
         import psycopg
 
         try:
@@ -45,7 +58,7 @@ def rows_of(url: str, table: str, schema: Schema) -> pa.Table:
                     values = zip(zip(*rows, strict=True), schema, of_columns.types, strict=True)
                     batches.append(pa.record_batch([_typed(*each) for each in values], schema=of_columns))
         except psycopg.Error as error:
-            raise UsageError(f"{table} cannot be read: {reason_of(error)}") from None
+            raise UsageError(f"{table} cannot be read: {server_reason(error)}") from None
     return pa.Table.from_batches(batches, of_columns)
 
 
@@ -71,7 +84,7 @@ def _column(attribute: Attribute, name: str, kind: str, table: str) -> str:
     declared = attribute.domain.sql
     if isinstance(declared, StringType):
         return f"{quoted_name(name)}::text"
-    wanted = type_of(attribute.domain)
+    wanted = column_type(attribute.domain)
     if wanted is None:
         what = f"{attribute.name} is {attribute.domain.type}, which is not read from PostgreSQL"
         raise UsageError(what, hint=f"declare it STRING, which is its text; in {table} it is {kind}")
