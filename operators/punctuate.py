@@ -14,6 +14,16 @@ Propagate:  the input's punctuations, those of the rule, and what it derives fro
 Safe when:  always.
 Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
 
+`Streams` makes one stream of the document streams of a source, above the rules that hold in each of them:
+
+              over (hour INT, __xs_stream BIGINT NOT NULL) gives (hour INT)
+              in   (3, 0) (3, 1) <(,2], 0> | (4, 0) <(,3], 1>
+              out  (3) (3)                 | (4) <(,2]>
+
+Its tuples are those of all streams, without their numbers; its punctuations the meets of what all open streams have
+closed (setCombine of Tucker et al. 2003, Table 3, over inputs that begin and end). The tuples of a slice stand one
+stream behind the other: above, there is no order among them.
+
 Each kind of knowledge is a rule: order, roster, domain, predicate or clock (`xmlstream.operators.punctuators`). The
 iterators of §6.2 have the same kinds of knowledge: a stream that sort has put in ascending order is punctuated by
 order, without slack. What select knows from its predicate, select punctuates itself.
@@ -25,12 +35,14 @@ or a slice before, and never emits it, whatever the rule assumes about the strea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Selection
 from xmlstream.operators.frames.expression import Order
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, DISTANCES, UNGRAMMATICAL, Rule, added
+from xmlstream.operators.punctuators.streams import ByStreams
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
@@ -40,9 +52,10 @@ from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError, place
 from xmlstream.punct_ns.grammar import MEND, sentence
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.recast import over_first, placed
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import POSITION, in_utc
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -157,7 +170,7 @@ class Punctuate(Operator):
         names = [a.name for a in schema if a.name in computed.columns]
         chosen = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NOT NULL AND {wanted}")
         reasons = {
-            UNGRAMMATICAL: f"punctuate by {self.rule.name} closed its values before it came",
+            UNGRAMMATICAL: f"{self.rule.closes} before it came",
             AHEAD: f"it is further ahead of the tuples before it than punctuate by {self.rule.name} allows",
         }
         for row in in_utc(chosen.to_arrow().sort_by(POSITION)).to_pylist():
@@ -186,5 +199,49 @@ class Punctuate(Operator):
             tuple_position=row[POSITION],
             punctuation=punctuation,
             where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
-            hint=f"{MEND}; with more slack, or other properties, the query goes on by --change",
+            hint=f"{MEND}; {self.rule.cure}",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Streams(Punctuate):
+    """The streams of a source as one; the rule is `ByStreams`.
+
+    With `positions`, tuples keep theirs for a roster above, which names the late ones by them.
+    """
+
+    rule: ByStreams
+    positions: bool = False
+    keeps_order: ClassVar[bool] = False
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's schema without the number of the stream."""
+        self.rule.require(inputs[0])
+        return _without(inputs[0])
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        whole = (scheme for scheme in inputs[0] if STREAM not in scheme.attributes)
+        return tuple(dict.fromkeys((*whole, *self.rule.promises(inputs[0]))))
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        return [frozenset((*needed, STREAM))]
+
+    @property
+    def exact_inputs(self) -> bool:
+        return False
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The same punctuation from the streams."""
+        return [((0, each),) for each in placed([p], p.schema.names, inputs[0])]
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        came = Punctuate.step(self, inputs, state)
+        return came and replace(came, frame=came.frame.drop(STREAM, *([] if self.positions else [POSITION])))
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        self.rule.end(inputs[0].punctuations, state)
+        return over_first(Punctuate.propagate(self, inputs, state), _without(state.inputs[0]))
+
+
+def _without(schema: Schema) -> Schema:
+    return Schema(tuple(attribute for attribute in schema if attribute.name != STREAM))

@@ -64,6 +64,21 @@ def placed(punctuations: Iterable[Punctuation], names: Sequence[str], schema: Sc
     return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in punctuations]
 
 
+def over_first(punctuations: Iterable[Punctuation], schema: Schema) -> list[Punctuation]:
+    """Returns those that restrict only the first attributes, as ones over a schema of these.
+
+    >>> reports = Schema.of(hour="INT", stream="BIGINT")
+    >>> said = [Punctuation.of(reports, hour="[3,7]"), Punctuation.of(reports, hour="8", stream="2")]
+    >>> [str(p) for p in over_first(said, Schema.of(hour="INT"))]
+    ['<[3,7]>']
+    """
+    return [
+        Punctuation(schema, p.patterns[: len(schema)], p.lifespan)
+        for p in punctuations
+        if all(i < len(schema) for i in p.restricted)
+    ]
+
+
 def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[Punctuation]:
     """Yields punctuations over `schema` with the same meaning: like `recast`, but lists lose nothing.
 

@@ -33,6 +33,9 @@ def is_own(name: str) -> bool:
 POSITION = own("position")
 """BIGINT: the order of items within a source; present as far as operators preserve it."""
 
+STREAM = own("stream")
+"""BIGINT: the number of an item's document stream, an attribute of a source whose documents are many streams."""
+
 LIFESPAN = own("lifespan")
 """STRING: the text of a punctuation's lifespan, beside its patterns' texts; null if it is permanent."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import ALWAYS, StateModel
 from xmlstream.operators.frames.expression import Column, Copy, Present
 from xmlstream.operators.punctuators.rule import (
@@ -33,6 +33,7 @@ from xmlstream.operators.punctuators.rule import (
     Facts,
     Rule,
     constants,
+    in_each,
     ordered_attribute,
     with_ended,
 )
@@ -48,7 +49,7 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.recast import project
 from xmlstream.punct_ns.schema import Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc, own, quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -87,12 +88,17 @@ class ByCount(Rule):
 
     def __str__(self) -> str:
         count = self.count if isinstance(self.count, int) else written_name(self.count)
-        ends = ", ".join(f"end of {written_name(name)}" for name in self.attributes)
-        return f"{ends} after {count}{f', counting {self.counting}' if self.counting else ''}"
+        each = in_each(self.attributes)
+        ends = ", ".join(f"end of {written_name(name)}" for name in self.attributes if name != STREAM)
+        return ", ".join([f"{ends} after {count}", *([f"counting {self.counting}"] if self.counting else []), *each])
 
     @property
     def condition(self) -> str | None:
         return self.counting
+
+    def of_each(self, key: str) -> ByCount:
+        """The count of each one's group."""
+        return replace(self, attributes=(*self.attributes, key))
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, their types have constants, and the count is an integer above zero."""

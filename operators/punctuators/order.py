@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.frames.expression import Column, Equal
 from xmlstream.operators.frames.matching import condition
 from xmlstream.operators.punctuators import distance
@@ -37,6 +37,7 @@ from xmlstream.operators.punctuators.rule import (
     added,
     constants,
     greatest_of,
+    in_each,
     one_row,
     ordered_attribute,
     prefix_of,
@@ -53,7 +54,7 @@ from xmlstream.punct_ns.pattern import Constant, Pattern, Range, values
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc, own, quoted
 from xmlstream.punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
@@ -88,13 +89,14 @@ class ByOrder(Rule):
 
     @property
     def name(self) -> str:
-        return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
+        keys = ", ".join("stream" if name == STREAM else name for name in self.per)
+        return " per ".join([f"order of {self.attribute}", *([keys] if keys else [])])
 
     def __str__(self) -> str:
         distances = {"slack": self.slack, "max_ahead": self.max_ahead}
         shown = (f"{word} {distance.written(length)}" for word, length in distances.items() if length is not None)
-        keys = (f"per {written_name(name)}" for name in self.per)
-        return ", ".join([f"order of {written_name(self.attribute)}", *keys, *shown])
+        keys = (f"per {written_name(name)}" for name in self.per if name != STREAM)
+        return ", ".join([f"order of {written_name(self.attribute)}", *keys, *shown, *in_each(self.per)])
 
     def require(self, schema: Schema) -> None:
         """The attribute's type has an order, both distances are in its units, and the key is other attributes."""
@@ -110,6 +112,10 @@ class ByOrder(Rule):
                 f"an order of {attribute.name} per {', '.join(k.name for k in keys)} names an attribute twice",
                 hint="the order holds for each value of the key: the key must be another attribute",
             )
+
+    def of_each(self, key: str) -> ByOrder:
+        """The order among the tuples of each."""
+        return replace(self, per=(*self.per, key))
 
     def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """Prefixes of the attribute, for each key."""
@@ -181,6 +187,16 @@ class ByOrder(Rule):
         state.notes["greatest"] = facts["greatest"]
         schema = state.inputs[0]
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
+
+    def forget(self, closed: Sequence[Punctuation], state: OperatorState) -> None:
+        """Forgets the greatest values of keys of which everything is closed."""
+        if self.per:
+            schema = state.inputs[0]
+            places = [schema.index(name) for name in self.per]
+            over = [p for p in closed if p.restricted and set(places).issuperset(p.restricted) and p.lifespan is None]
+            if over:
+                keys = Schema(self._keys(schema))
+                state.log("greatest").purge([Punctuation(keys, tuple(p.patterns[i] for i in places)) for p in over])
 
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The values that were closed before the late tuple, and the slack with which no tuple would be late."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.duration import with_iso_durations
 from xmlstream.operators.frames.expression import Column, Copy
 from xmlstream.operators.frames.matching import condition
@@ -31,6 +31,7 @@ from xmlstream.operators.punctuators.rule import (
     Rule,
     constants,
     greatest_of,
+    in_each,
     one_row,
     ordered_attribute,
     unless_late,
@@ -44,7 +45,7 @@ from xmlstream.punct_ns.pattern import patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import POSITION, in_utc, own, quoted
+from xmlstream.punct_ns.slices import POSITION, STREAM, in_utc, own, quoted
 from xmlstream.punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
@@ -131,11 +132,27 @@ class ByPredicate(Rule):
         after = []
         if self.idle is not None and self.time is not None:
             after = [f"or after {distance.written(self.idle)} of {written_name(self.time)}"]
-        return ", ".join([*(f"end of {written_name(name)}" for name in self.attributes), *when, *after])
+        return ", ".join(
+            [
+                *(f"end of {written_name(name)}" for name in self.attributes if name != STREAM),
+                *when,
+                *after,
+                *in_each(self.attributes),
+            ]
+        )
 
     @property
     def condition(self) -> str | None:
         return self.when
+
+    def of_each(self, key: str) -> ByPredicate:
+        """The end of each one's group."""
+        if self.time is not None:
+            raise UsageError(
+                f"'{self}' compares the times of all document streams, and there is no order among them",
+                hint="leave out its 'or after': the order of a time closes what is older in each stream",
+            )
+        return replace(self, attributes=(*self.attributes, key))
 
     def require(self, schema: Schema) -> None:
         """The input has the attributes, and their types have constants; else QueryError or UsageError."""

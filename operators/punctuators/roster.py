@@ -12,7 +12,8 @@ v the least of the members' greatest values. Within a slice, u passes at the fir
 exceeded u. A member's greatest value rises in steps, each from an old value o at a position p; the member exceeds u
 with the last of its steps with o ≤ u, if it ever does. For one member both o and p ascend from step to step. So the
 position for u is the greatest p of all members' steps with o ≤ u, where each member's last value counts as a step that
-is still to come: one window, ordered by value. Where punctuations come, too, a member may close a value by either.
+is still to come: one window, ordered by value. Where punctuations come, too, a member may close a value by either. With
+slack a member has closed the values below its greatest one less the slack: in place of each greatest value stands that.
 
 Members may be added to the roster and taken from it while the query runs: behind the tuples of a slice, and before what
 follows from its punctuations. One that is added closes nothing by its past, and nothing that is closed opens again.
@@ -23,31 +24,33 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.punctuators import distance
+from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.rule import (
     Facts,
     Rule,
     greatest_of,
     ordered_attribute,
     prefix_of,
+    some_closed_more,
     unless_late,
     up_to,
     with_ended,
 )
 from xmlstream.operators.required_punctuations import Way
-from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import format_pattern
-from xmlstream.punct_ns.pattern import EMPTY, Constant, Range, canonical
+from xmlstream.punct_ns.pattern import EMPTY, Constant
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.recast import narrowed_pattern, placed, project
@@ -58,14 +61,19 @@ from xmlstream.punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
 
-_BEFORE_STEP, _LAST, _LISTED, _STEP, _CLOSED = map(own, ("before", "last", "listed", "step", "closed"))
-"""For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step. And
-whether the members' punctuations had closed the row before the slice."""
+_BEFORE_STEP, _LAST, _LISTED, _STEP, _CLOSED, _BOUND = map(own, ("before", "last", "listed", "step", "closed", "bound"))
+"""For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step.
+Whether the members' punctuations had closed the row before the slice. And what a member has closed, as text."""
 
 _NEVER = "9223372036854775807"
 
 _MEMBERS, _COMING = "members", "coming"
 """The roster if it is another than the rule's, and the one that counts behind the tuples of this slice: as JSON."""
+
+
+def _row(value: str, at: str, own_: str, greatest: str) -> str:
+    """A row of the window: a value, and the position of the step from it, or of the tuple that has it."""
+    return f"named_struct('value', {value}, 'at', {at}, 'own', {own_}, 'greatest', {greatest})"
 
 
 def members_after(members: Iterable[Value], joined: Iterable[Value], removed: Collection[Value]) -> list[Value]:
@@ -77,13 +85,16 @@ def members_after(members: Iterable[Value], joined: Iterable[Value], removed: Co
 class ByRoster(Rule):
     """What each member of the roster, a value of the attribute `member`, has closed is closed for all senders.
 
-    A member closes values by punctuations and, unless `attribute` is None, by sending ascending values of it. Other
-    senders delay no punctuation, but their tuples may be late like any other. Null and NaN close nothing.
+    A member closes values by punctuations and, unless `attribute` is None, by sending ascending values of it, no tuple
+    more than `slack` behind its greatest one. Other senders delay no punctuation, but their tuples may be late like any
+    other. Null and NaN close nothing.
     """
 
     attribute: str | None
     member: str
     roster: tuple[Value, ...]
+    slack: Distance | None = None
+    sparse: ClassVar[Sequence[str]] = ("slack",)
 
     @property
     def name(self) -> str:
@@ -93,7 +104,8 @@ class ByRoster(Rule):
         texts = (value.isoformat() if isinstance(value, date) else str(value) for value in self.roster)
         members = ", ".join(format_pattern(Constant(text), Domain("STRING")) for text in texts)
         order = "" if self.attribute is None else f", order of {written_name(self.attribute)}"
-        return f"roster of {written_name(self.member)} ({members}){order}"
+        slack = "" if self.slack is None else f", slack {distance.written(self.slack)}"
+        return f"roster of {written_name(self.member)} ({members}){order}{slack}"
 
     def require(self, schema: Schema) -> None:
         """The roster is not empty, and its members are values of the attribute."""
@@ -102,6 +114,7 @@ class ByRoster(Rule):
             ordered_attribute(schema, self.attribute)
             if schema.index(self.attribute) == schema.index(self.member):
                 raise QueryError(f"{self.attribute} cannot be both the sender and the value that ascends")
+            distance.require_distance(self.slack, schema.attribute(self.attribute))
         if not self.roster:
             raise UsageError("the roster is empty", hint=f"list values of {self.member}")
         for value in self.roster:
@@ -143,7 +156,8 @@ class ByRoster(Rule):
         tuples = with_ended(tuples, state, _CLOSED)
         if self.attribute is None:
             return unless_late(tuples, _CLOSED).drop(_CLOSED)
-        place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
+        domain = schema.attribute(self.attribute).domain
+        place = distance.comparable(quoted(self.attribute), domain)
         rows = tuples.union_by_name(self._start(state))
         mine = f"OVER (PARTITION BY {quoted(self.member)}"
         earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
@@ -155,9 +169,11 @@ class ByRoster(Rule):
                 _LAST: f"max({place}) {mine})",
             }
         )
-        tuple_ = f"named_struct('value', {place}, 'at', CAST(NULL AS BIGINT), 'own', {POSITION})"
-        step = f"named_struct('value', {_BEFORE_STEP}, 'at', {POSITION}, 'own', CAST(NULL AS BIGINT))"
-        ahead = f"named_struct('value', {_LAST}, 'at', {_NEVER}, 'own', CAST(NULL AS BIGINT))"
+        slack, no_row, nothing = self.slack, "CAST(NULL AS BIGINT)", f"CAST(NULL AS {domain.type})"
+        own_value = distance.before(place, None if slack is None else 0 * slack, domain)  # in the type of the others
+        tuple_ = _row(own_value, no_row, POSITION, nothing)
+        step = _row(distance.before(_BEFORE_STEP, slack, domain), POSITION, no_row, nothing)
+        ahead = _row(distance.before(_LAST, slack, domain), _NEVER, no_row, _LAST)
         parts = (
             f"CASE WHEN {POSITION} IS NULL THEN array({ahead})"
             f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
@@ -176,7 +192,9 @@ class ByRoster(Rule):
         domain = schema.attribute(self.attribute).domain
         last = f"{_STEP}.at = {_NEVER}"
         least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
-        return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
+        silent, value = f"count_if({last} AND {_STEP}.value IS NULL)", f"IF({last}, {_STEP}.value, NULL)"
+        passed = f"coalesce(max({value}) > min({value}) OR {silent} > 0 AND max({value}) IS NOT NULL, false)"
+        return {"bound": f"IF({silent} = 0, {least}, NULL)", "passed": passed}
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the least of the members' greatest values have passed."""
@@ -184,14 +202,21 @@ class ByRoster(Rule):
             return []
         schema = state.inputs[0]
         member, value = (schema.attribute(name).name for name in (self.member, self.attribute))
-        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(member, Column(value, f"{_STEP}.value"))
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").select(member, Column(value, f"{_STEP}.greatest"))
         latest = state.log("latest")
         latest.add(Tuples(last, len(self._members(state))))
         latest.settle()
+        state.scratch(NewPunctuations).passed = facts["passed"]
         if facts["bound"] is None:
             return []
         bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
+
+    def is_passed(self, state: OperatorState) -> bool | None:
+        """Whether some members have closed more than others: by order as the tuples of the slice tell."""
+        if self.attribute is not None:
+            return state.scratch(NewPunctuations).passed
+        return some_closed_more(state.punctuations("sent").set, state.inputs[0].index(self.member))
 
     def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """What all members have closed, each by punctuations or by order, because of new punctuations or tuples."""
@@ -250,19 +275,21 @@ class ByRoster(Rule):
         return True
 
     def _by_order(self, state: OperatorState) -> list[Punctuation]:
-        """What each member has closed by its greatest value."""
+        """What each member has closed by its greatest value, less the slack."""
         if self.attribute is None or (latest := state.log("latest").whole()) is None:
             return []
         schema = state.inputs[0]
-        names = [schema.attribute(name).name for name in (self.member, self.attribute)]
-        rows = in_utc(latest.frame.select(*names).to_arrow())
-        member, domain = (schema.attribute(name).domain for name in names)
+        (who, member), (name, domain) = (
+            (each.name, each.domain) for each in (schema.attribute(self.member), schema.attribute(self.attribute))
+        )
+        bound = Column(_BOUND, distance.as_text(distance.before(quoted(name), self.slack, domain), domain))
+        rows = in_utc(latest.frame.select(who, bound).to_arrow())
         pairs = zip(*(rows.column(i).to_pylist() for i in range(2)), strict=True)
-        below = ((who, canonical(Range(None, domain.normal(v)), domain)) for who, v in pairs if v is not None)
-        passed = [(who, pattern) for who, pattern in below if pattern != EMPTY]
+        below = ((one, distance.values_below(text, domain)) for one, text in pairs if text is not None)
+        passed = [(one, pattern) for one, pattern in below if pattern != EMPTY]
         return [
-            Punctuation.of(schema, {self.member: Constant(member.normal(who)), self.attribute: pattern})
-            for who, pattern in passed
+            Punctuation.of(schema, {self.member: Constant(member.normal(one)), self.attribute: pattern})
+            for one, pattern in passed
         ]
 
     def _of_all(

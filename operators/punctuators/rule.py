@@ -21,9 +21,10 @@ from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.pattern import Constant, Range
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme, Term
-from xmlstream.punct_ns.slices import arrow_type, own, quoted
+from xmlstream.punct_ns.slices import STREAM, arrow_type, own, quoted
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
@@ -59,12 +60,30 @@ class Rule(Protocol):
         """The rule in a few words."""
 
     @property
+    def closes(self) -> str:
+        """What made a tuple late, as the beginning of a sentence."""
+        return f"punctuate by {self.name} closed its values"
+
+    @property
+    def cure(self) -> str:
+        """What helps against late tuples, beside what helps with each rule."""
+        return "with more slack, or other properties, the query goes on by --change"
+
+    @property
     def condition(self) -> str | None:
         """The condition on tuples that it has, in Spark SQL; None without one."""
         return None
 
     def require(self, schema: Schema) -> None:
         """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
+
+    def of_each(self, key: str) -> Rule:
+        """The rule among the tuples that agree on an attribute, each for itself: those of one document stream.
+
+        Raises:
+            UsageError: The rule compares tuples of different ones.
+        """
+        return self
 
     def promises(self, schemes: Sequence[Scheme] = ()) -> tuple[Scheme, ...]:
         """The schemes of the punctuations that the rule adds to an input that promises these schemes."""
@@ -98,6 +117,10 @@ class Rule(Protocol):
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
 
+    def is_passed(self, state: OperatorState) -> bool | None:
+        """Whether some of the senders that it waits for have closed more than all have; None if the slice tells not."""
+        return False
+
     def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The punctuations that follow from new ones of the input and of the rule, which are in the set `sent`."""
         return []
@@ -117,6 +140,16 @@ class Rule(Protocol):
         return
 
 
+def some_closed_more(closed: PunctuationSet, sender: int) -> bool:
+    """Whether a punctuation of some senders, at this place of the schema, closes what is not closed for all."""
+    alone = (
+        Punctuation.at(closed.schema, {i: p.patterns[i] for i in p.restricted if i != sender})
+        for p in (entry.punctuation for entry in closed.several())
+        if sender in p.restricted
+    )
+    return any(not closed.covers(p) for p in alone)
+
+
 def added(state: OperatorState) -> ClosedSet:
     """The punctuations that punctuate has added, and is responsible for."""
     return state.punctuations("added")
@@ -128,6 +161,11 @@ def ordered_attribute(schema: Schema, name: str) -> Attribute:
     if attribute.domain.opaque:
         raise QueryError(f"no punctuation can restrict {attribute.name}: {attribute.domain.type} has no order")
     return attribute
+
+
+def in_each(names: Sequence[str]) -> list[str]:
+    """What the text of a rule adds if it holds in each document stream: that the number of the stream is a key."""
+    return ["in each stream"] if STREAM in names else []
 
 
 def prefix_of(name: str) -> tuple[Scheme, ...]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession, Session
 
 COLUMNS = "k INT, p STRING"
+CORRUPT: dict[str, Any] = {"ignoreCorruptFiles": True}
 JUNK = (b"&", b"<", b"</x>", b"\xff", b"\x01", b"<!-- a -- b -->", b"]]>", b"<p id=1/>", b"&nix;", b"<x>", b"<?xml?>")
 
 
@@ -119,7 +120,7 @@ def test_the_rows_before_a_fault_count_once(session: Session, tmp_path: Path, dr
     random = Random(draw)
     texts = {f"{at}.xml": document(random, 1000 * at, random.choice((1, 3, 12))) for at in range(random.choice((1, 4)))}
     sizes = {"maxBytesPerSlice": random.choice((60, 300, 5000)), "maxBytesPerPartition": random.choice((40, 100, 5000))}
-    feed = Feed(session, tmp_path, **sizes)
+    feed = Feed(session, tmp_path, **sizes, documents=random.choice(("sequence", "files")))
     grows = random.choice((0, 0, 2))
     for _ in range(grows):  # while the documents grow
         for name, text in texts.items():
@@ -142,6 +143,25 @@ def test_the_rows_before_a_fault_count_once(session: Session, tmp_path: Path, dr
     assert {*places} <= faulty
     assert {*places} >= (faulty if not grows else {name for name in faulty if b"</bs>" not in texts[name]})
     assert {one["kind"] for one in letters} <= {"document"}
+
+
+def test_a_sender_with_a_bad_document_holds_nobody_up(in_process: InProcessSession, tmp_path: Path) -> None:
+    feed = Feed(in_process, tmp_path, documents="files", punctuate="order of k")
+
+    def run() -> list[tuple[str, str]]:
+        groups = xs.read(in_process, tmp_path / "in", **feed.options).group_by("k").agg("count(*) AS n")
+        groups.run(output=tmp_path / "out", checkpoint=tmp_path / "state", keep_open=True)
+        text = "".join(path.read_text() for path in sorted((tmp_path / "out").glob("*.xml")))
+        return re.findall("<row><k>(.*?)</k><n>(.*?)</n></row>", text)
+
+    (tmp_path / "in" / "a.xml").write_bytes(b"<bs><b><k>1</k></b><b><k>2</p></b><b><k>3</k></b>")
+    (tmp_path / "in" / "b.xml").write_bytes(b"<bs><b><k>1</k></b><b><k>5</k></b>")
+    assert run() == [("1", "2")], "what b has not closed is open"
+    with (tmp_path / "in" / "b.xml").open("ab") as file:
+        file.write(b"<b><k>8</k></b>")
+    with (tmp_path / "in" / "a.xml").open("ab") as file:
+        file.write(b"<b><k>7</k></b></bs>")
+    assert run() == [("1", "2"), ("5", "1")]
 
 
 GOOD = b"<bs><b><k>%d</k><p>x</p></b><b><k>%d</k><p>y</p></b></bs>"
@@ -183,7 +203,7 @@ def test_a_slice_that_was_staged_ahead_skips_as_well(in_process: InProcessSessio
 @pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE", "DROPMALFORMED"])
 def test_a_source_ends_with_a_bad_document(session: Session, tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.xml").write_bytes(b"<bs><b><k>1</k></b><b><k>1</k></b><b><k>2</k></b></x>")
-    read = xs.read(session, tmp_path / "a.xml", rowTag="b", schema=COLUMNS, mode=mode, ignoreCorruptFiles=True)
+    read = xs.read(session, tmp_path / "a.xml", rowTag="b", schema=COLUMNS, mode=mode, **CORRUPT)
     groups = read.group_by("k").agg("count(*) AS n").to_arrow().to_pylist()
     assert sorted((one["k"], one["n"]) for one in groups) == [(1, 2), (2, 1)]
 

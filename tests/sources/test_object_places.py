@@ -19,7 +19,6 @@ from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import InputError, MalformedInput, StateError, UsageError
 from xmlstream.punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.session.engines import InProcessSession
 from xmlstream.sources import places
@@ -385,12 +384,16 @@ def test_what_reads_a_document_reads_an_object(place: str) -> None:
     inferred = proposal(f"{place}/in/")
     assert (inferred.options["rowTag"], inferred.schema) == ("r", "`a` BIGINT")
     assert check_grammar(source(f"{place}/in/")).violation is None
-    merged = merged_documents(source(f"{place}/in/", documents="merge"))
+
+    def streams(path: str, what: str) -> list[str]:
+        return [one.path for one in Documents(source(path, documents=what), log=False, streams=True).find()]
+
+    merged = streams(f"{place}/in/", "files")
     assert merged == [f"{place}/in/a.xml", f"{place}/in/b.xml"]
     assert sum(one.tuples.num_rows for path in merged for one in read_through(source(path, documents="one"))) == 8
-    directories = merged_documents(source(f"{place}/", documents="directories"))
+    directories = streams(f"{place}/", "directories")
     assert directories == [f"{place}/in/"]
-    assert merged_documents(source(f"{place}/i*", documents="directories")) == directories
+    assert streams(f"{place}/i*", "directories") == directories
     store.write("in/c.xml", [b"<s><r><a>x</a></r></s>"])
     with pytest.raises(MalformedInput) as raised:
         list(read_through(source(f"{place}/in/c.xml")))

@@ -243,7 +243,7 @@ def test_each_auction_is_closed_for_its_bidders_by_its_end_tag(tmp_path: Path) -
         ({"stream": "bid"}, "no stream bid"),
         ({"stream": "bidder", "rowTag": "bid"}, "its own rowTag"),
         ({"stream": "bidder", "path.increase": "x"}, "its own path.increase"),
-        ({"stream": "bidder", "path": "*.xml"}, "documents 'merge'"),
+        ({"stream": "bidder", "path": "*.xml"}, "documents 'files'"),
     ],
 )
 def test_what_is_no_stream_of_xmark_is_refused(given: dict[str, str], message: str) -> None:

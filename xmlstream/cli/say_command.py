@@ -18,7 +18,10 @@ _WAIT = "Wait until a slice of the run has taken it in, at most so long: 30s, 5m
 
 def close_for(
     checkpoint: Annotated[str, argument("CHECKPOINT", _CHECKPOINT)],
-    source: Annotated[str, argument("SOURCE", "The source, as `explain --checkpoint` names it.")],
+    source: Annotated[
+        str,
+        argument("SOURCE", "The source, as `explain --checkpoint` names it; SOURCE/DOCUMENT is one of its streams."),
+    ],
     punctuation: Annotated[
         str | None, argument("PUNCTUATION", "What it sends no more of, such as '<*, [13,20], *, *>'.")
     ] = None,
@@ -45,7 +48,10 @@ def close_for(
 
 def leave_out(
     checkpoint: Annotated[str, argument("CHECKPOINT", _CHECKPOINT)],
-    source: Annotated[str, argument("SOURCE", "The source, as `explain --checkpoint` names it.")],
+    source: Annotated[
+        str,
+        argument("SOURCE", "The source, as `explain --checkpoint` names it; SOURCE/DOCUMENT is one of its streams."),
+    ],
     by: Annotated[str | None, option("NAME", _BY, "--by")] = None,
     wait: Annotated[str | None, option("TIME", _WAIT, "--wait")] = None,
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,20 +18,36 @@ from xmlstream.dataclasses import replace
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, SentPunctuations, SliceTime, helps
 from xmlstream.diagnosis.report import Example, Need, WaitingAnswer, WaitingReport, Waits, causes
-from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.state.ages import Since
+from xmlstream.operators.state.closed_set import added_punctuations
 from xmlstream.operators.state.state_schema import OperatorRecord
 from xmlstream.operators.storage.store import LocalPlace, folder_at, unseal
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, results_of, topological
+from xmlstream.plan.nodes import (
+    Node,
+    Results,
+    Scan,
+    Static,
+    declared_over,
+    leaf,
+    names,
+    results,
+    results_of,
+    topological,
+)
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
-from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError, few
 from xmlstream.punct_ns.notation import format_pattern
-from xmlstream.punct_ns.pattern import Constant, values
+from xmlstream.punct_ns.pattern import Constant, matches, values
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
+from xmlstream.punct_ns.recast import over_first, placed
 from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.slices import STREAM
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.same_query import is_begun
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 SHOWN = 3
 """Number of example rows per log."""
@@ -95,6 +111,16 @@ def plan_of(checkpoint: LocalPlace) -> Node:
     return decoded(unseal(store, PLAN_FILE))
 
 
+def _promised(scan: object, lack: Missing) -> tuple[str, ...]:
+    """The schemes of a source by which it promises what is missing."""
+    return tuple(str(s) for s in scan.options.schemes if helps([s], lack.wanted)) if isinstance(scan, Scan) else ()
+
+
+def _without(ps: Iterable[Punctuation], at: int) -> list[Punctuation]:
+    """The punctuations without what they say of an attribute."""
+    return [Punctuation.at(p.schema, {i: p.patterns[i] for i in p.restricted if i != at}) for p in ps]
+
+
 class _Inspection:
     """A checkpoint as of its last commit."""
 
@@ -112,7 +138,7 @@ class _Inspection:
             if not isinstance(node.operator, Scan | Static | Results)
         }
         senders = [n for n in topological(self._root) if n.operator.declared_in is not None]
-        self._sent_by = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in senders}
+        self._sent_by = {node: SentPunctuations(self._records, self._names[node], node) for node in senders}
         sets = {n: self._recorded(n).sets for n in self._kept}
         sent = {n: by_node.whole() for n, by_node in self._sent_by.items()}
         scans = [node for node in senders if isinstance(node.operator, Scan)]
@@ -141,7 +167,8 @@ class _Inspection:
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())
-        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))))
+        silent = tuple(f"{source}: {what}" for source, what in self._last.report.silent.items())
+        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))), silent=silent)
 
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""
@@ -191,11 +218,17 @@ class _Inspection:
         operator, missing = lack.node.operator, [_shown_as(p, lack.wanted) for p in lack.missing]
         promised: tuple[str, ...] = ()
         rule, behind = None, tuple[str, ...]()
-        if isinstance(operator, Punctuate):
+        source = self._names[lack.node]
+        if isinstance(operator, Streams):
+            behind = tuple(self._streams_behind(lack))
+            if isinstance(below := lack.node.inputs[0].operator, Punctuate):
+                rule = f"by {below.rule.name}"
+            else:
+                source, promised = self._names[lack.node.inputs[0]], _promised(below, lack)
+        elif isinstance(operator, Punctuate):
             rule, behind = f"by {operator.rule.name}", tuple(self._senders_behind(lack))
         elif isinstance(operator, Scan):
-            promised = tuple(str(s) for s in operator.options.schemes if helps([s], lack.wanted))
-        source = self._names[lack.node]
+            promised = _promised(operator, lack)
         lifespan = None if missing else self._sent_by[lack.node].lifespan(lack.wanted)
         holds = None if lifespan is None else str(lifespan)
         return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), sent, promised, rule, holds, behind)
@@ -216,6 +249,27 @@ class _Inspection:
                 for who, v in behind if len(behind) < len(pairs) else ():
                     stands = "it has sent nothing" if v is None else f"it is at {domain.write(v)}"
                     yield f"{member.domain.write(who)} ({stands})"
+
+    def _streams_behind(self, lack: Missing) -> Iterator[str]:
+        """The open streams that have not closed what is missing, while others have, by the names of their documents."""
+        over = declared_over(lack.node)
+        sent, at = PunctuationSet(over), over.index(STREAM)
+        sent.add_all(added_punctuations(self._recorded(lack.node).sets.get("sent", ()), over))
+        source, wanted = self._names[leaf(lack.node)], placed(lack.missing, lack.node.schema.names, over)
+        ends = self._last.end
+        open_ = [one for end in (ends.get(source), *ends.values()) if end for one in Offset.from_json(end).streams]
+        names_of = {one.number: str(one.place["path"]).rstrip("/") for one in open_ if not one.ended}
+        whole = [p for p in sent if at not in p.restricted]
+        behind = dict[int, str]()
+        for number in names_of:
+            one = {at: Constant(number)}
+            if not all(
+                sent.covers(Punctuation.at(over, {i: p.patterns[i] for i in p.restricted} | one)) for p in wanted
+            ):
+                own = [p for p in sent if at in p.restricted and matches(p.patterns[at], number)]
+                behind[number] = few(list(map(str, over_first(_without(own or whole, at), lack.node.schema))))
+        for number, closed in behind.items() if len(behind) < len(names_of) else ():
+            yield f"{names_of[number]} ({f'it has closed {closed}' if closed else 'it has closed nothing'})"
 
     def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
         text = ", ".join(f"{name}={value}" for name, value in key.items())

@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, log_attributes
-from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.required_punctuations import Row, Way
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet, added_punctuations
 from xmlstream.operators.state.expiring_set import Entry
 from xmlstream.operators.storage.records import Record
-from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.plan.nodes import Node, Results, Scan, Static, declared_over
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.pattern import Range, Wildcard
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet, remainder
-from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.recast import over_first
+from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.sources.xml.grammar.lifespans import has_closed
@@ -58,14 +59,14 @@ class SentPunctuations:
         records: Commit records, from a complete one on.
     """
 
-    def __init__(self, records: Sequence[Commit], name: str, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, records: Sequence[Commit], name: str, node: Node) -> None:
+        self._schema, self._over = node.schema, declared_over(node)
         self._added = [
             (SliceTime.of(record, or_before=i == 0 and record.slice > 0), record.state(name).sets.get("added", ()))
             for i, record in enumerate(records)
         ]
-        every = (p for _, entries in self._added for p in added_punctuations(entries, schema))
-        self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
+        every = (p for _, entries in self._added for p in self._read(entries))
+        self._lasting = PunctuationSet(self._schema, (p for p in every if p.lifespan is None))
         self._now = self._added[-1][0].time
         self._held: ClosedSet | None = None
 
@@ -89,13 +90,16 @@ class SentPunctuations:
         """The lifespan of the punctuations that cover this one; None for ever."""
         if self._held is None:
             self._held = ClosedSet(self._schema)
-            self._held.absorb(p for _, entries in self._added for p in added_punctuations(entries, self._schema))
+            self._held.absorb(p for _, entries in self._added for p in self._read(entries))
             self._held.end(partial(Lifespan.is_over, now=self._now, has_closed=partial(has_closed, self._lasting)))
         return self._held.lifespan(p)
 
+    def _read(self, entries: Iterable[Entry]) -> list[Punctuation]:
+        return over_first(added_punctuations(entries, self._over), self._schema)
+
     def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
         """The recorded punctuations that hold as of the last commit, without their lifespans."""
-        for p in added_punctuations(entries, self._schema):
+        for p in self._read(entries):
             if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
                 yield p.lasting(None)
 
@@ -196,6 +200,8 @@ class MissingPunctuations:
             return (Missing(node, p, tuple(remainder(p, self._sent_by[node]))),)
         if isinstance(operator, Results):
             return ()
+        if isinstance(operator, Streams):
+            return (Missing(node, p, tuple(remainder(p, self._sent_by[node]))),)
         if isinstance(operator, Punctuate):
             left = remainder(p, self._sent_by[node])
             if not left:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -21,18 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from xmlstream.dataclasses import dataclass, field, fields, is_dataclass, replace
 from xmlstream.operators.behaviour import LogicalProperties, Operator, among, is_identity, promised
 from xmlstream.operators.expressions.output_columns import Column
-from xmlstream.operators.merge import Merge
 from xmlstream.operators.project import Project
+from xmlstream.operators.punctuate import Streams
+from xmlstream.operators.punctuators.streams import ByStreams
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError, without_secrets
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme
-from xmlstream.punct_ns.slices import is_own, quoted
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.punct_ns.slices import STREAM, is_own, quoted
+from xmlstream.sources.xml.options.source import SourceOptions, of_streams
 from xmlstream.sources.xml.options.text_column import TextColumn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -51,6 +53,11 @@ class Scan(LogicalProperties):
         """Path of the source, and the attributes that are read."""
         return f"{self.options.where} ({', '.join(self.options.columns)})"
 
+    @property
+    def schema(self) -> Schema:
+        """The attributes of its items: those of the options, and where its documents are many streams `STREAM`."""
+        return of_streams(self.options).schema
+
     def pruned(self, needed: AbstractSet[str]) -> Scan:
         """Restricts the attributes that are read to the needed ones and those in the source's schemes.
 
@@ -68,8 +75,8 @@ class Scan(LogicalProperties):
         return replace(self, options=options.replace(columns=",".join(map(written_name, columns))))
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The state of a source: the tuples that it has closed, and the document that was skipped last."""
-        return StateSchema(from_source={"added": self.options.schema}, notes=[FAULTY])
+        """The state of a source: the tuples that it has closed, and the documents that are skipped."""
+        return StateSchema(from_source={"added": self.schema}, notes=[FAULTY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ class StreamScan(Scan):
 
 
 FAULTY = "faulty"
-"""The note of a source: the position at which the last document begins that was skipped from a fault on."""
+"""The note of a source: the documents whose rest is skipped, since they have a fault, by the numbers of its streams."""
 
 FILES, READ = "files", "read"
 """The notes of a static table: what its files were when it was read, and when that was."""
@@ -113,9 +120,16 @@ class Access:
         self.place = place
 
 
+class GivenTable:
+    """A table of Arrow's that a program gave; it equals only itself, as a DataFrame does."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files in one of Spark's formats, a table of a database, or a DataFrame.
+    """A static table, read once: files of one of Spark's formats, a database's table, a DataFrame, or a table of Arrow's.
 
     Under another `version` it is read again, where a run takes the query over.
     """
@@ -124,7 +138,7 @@ class Static(LogicalProperties):
     schema: Schema
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
-    frame: DataFrame | None = None
+    frame: DataFrame | GivenTable | None = None
     version: str = ""
     access: Access | None = field(default=None, compare=False, repr=False)
     declared_in: ClassVar[str] = "added"
@@ -169,7 +183,7 @@ class Node:
     def __post_init__(self) -> None:
         # Computed once: else a shared part would be traversed twice at every level above it.
         if isinstance(self.operator, Scan):
-            schema, schemes = self.operator.options.schema, self.operator.options.schemes
+            schema, schemes = self.operator.schema, self.operator.options.schemes
         elif isinstance(self.operator, Static):
             schema, schemes = self.operator.schema, (Scheme(()),)  # it is closed from the start
         elif isinstance(self.operator, Results):
@@ -178,7 +192,7 @@ class Node:
             schema = self.operator.schema(*self.input_schemas)
             schemes = promised(self.operator, [(node.schema, node.schemes) for node in self.inputs])
         for name in schema.names:
-            if is_own(name):
+            if is_own(name) and name != STREAM:
                 raise QueryError(f"the name {name} is reserved for internal columns", hint="rename the attribute")
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "schemes", schemes)
@@ -198,6 +212,18 @@ class Node:
             object.__setattr__(self, "_state", self.operator.state_schema(*self.input_schemas))
         assert self._state is not None
         return self._state
+
+
+def leaf(node: Node) -> Node:
+    """The leaf below a node that stands, through operators of one input, above one."""
+    while node.inputs:
+        (node,) = node.inputs
+    return node
+
+
+def declared_over(node: Node) -> Schema:
+    """The attributes over which a source, or a rule, keeps what it has declared (`declared_in`); its own come first."""
+    return node.inputs[0].schema if node.inputs else node.schema
 
 
 def results(root: Node) -> tuple[Node, ...]:
@@ -354,7 +380,10 @@ STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml", POSTGRESQL)
 def source(name: str, options: SourceOptions) -> Node:
     """A plan that reads a source."""
     scan = Node(Scan(name, options), (), name)
-    return Node(Merge(options.schema), (scan,), name) if options.is_merged else scan
+    if not options.is_many:
+        return scan
+    keys = (options.partitioned_by,) if options.partitioned_by else ()
+    return Node(Streams(ByStreams(keys), options.ungrammatical), (scan,), "streams")
 
 
 def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str | None) -> Node:
@@ -436,12 +465,30 @@ def unique(name: str, taken: Collection[str]) -> str:
     >>> unique("Hour", {"hour"})
     'Hour_2'
     """
-    folded = {other.lower() for other in taken}
-    number, free = 1, name
-    while free.lower() in folded:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+    return Names(taken).take(name)
+
+
+class Names:
+    """Names that are taken; they are compared without case."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {name.lower() for name in taken}
+        self._last: dict[str, int] = {}
+
+    def take(self, name: str, beside: AbstractSet[str] = frozenset()) -> str:
+        """Takes a name, or a similar one if it is taken, and returns it.
+
+        Args:
+            name: The name.
+            beside: Names in lower case that a similar one may not be, either.
+        """
+        number, free = self._last.get(name, 1), name
+        while free.lower() in self._taken or (number > 1 and free.lower() in beside):
+            number += 1
+            free = f"{name}_{number}"
+        self._last[name] = number
+        self._taken.add(free.lower())
+        return free
 
 
 def projected(node: Node, columns: Sequence[Column]) -> Node:

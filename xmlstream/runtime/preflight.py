@@ -14,7 +14,6 @@ from xmlstream.operators.storage.store import store_at
 from xmlstream.plan.nodes import Node, Scan, Static, documented, topological
 from xmlstream.punct_ns.errors import InputError, QueryError, UsageError
 from xmlstream.runtime.checkpoint.same_query import is_begun
-from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.document_names import slice_of
 from xmlstream.sources.local_paths import matches
@@ -56,19 +55,12 @@ def require_stream(root: Node) -> None:
 
 def read_once(root: Node) -> list[str]:
     """Warnings for a query that waits for more input, now or in a later run: tables that do not get any."""
-    found = []
-    for leaf in (node.operator for node in topological(root)):
-        if isinstance(leaf, Static) and leaf.format == "xml":
-            found.append(
-                f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
-                " USING punctuated_xml also reads what arrives later"
-            )
-        elif isinstance(leaf, Scan) and leaf.options.documents == "merge":
-            found.append(
-                f"{leaf.name} has the documents that are there when the query begins: with documents 'merge' those that"
-                " arrive later are not read"
-            )
-    return found
+    return [
+        f"{leaf.name} is read once, when the query begins: USING xml declares a table that does not change;"
+        " USING punctuated_xml also reads what arrives later"
+        for leaf in (node.operator for node in topological(root))
+        if isinstance(leaf, Static) and leaf.format == "xml"
+    ]
 
 
 def require_found(options: SourceOptions, *, waits: bool = False) -> None:
@@ -77,12 +69,9 @@ def require_found(options: SourceOptions, *, waits: bool = False) -> None:
     Raises:
         UsageError: The path does not exist, or has no document.
     """
-    if options.is_merged:
-        merged_documents(options)
-        return
     try:
         if waits:
-            Documents(options, log=False).is_there()
+            Documents(options, log=False, streams=True).is_there()
         else:
             require_documents([options])
     except InputError as error:
@@ -97,7 +86,7 @@ def require_documents(sources: Iterable[SourceOptions]) -> None:
         InputError: The path of a source does not exist.
     """
     for options in sources:
-        if not options.is_merged and not Documents(options, log=False).is_there():
+        if not Documents(options, log=False, streams=True).is_there():
             hint = "names that begin with . or _ or end in .tmp are ignored; --follow waits for a document"
             raise UsageError(f"there is no document at {options.where}", hint=hint)
 

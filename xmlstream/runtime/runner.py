@@ -16,7 +16,7 @@ from xmlstream.plan.nodes import Node, results
 from xmlstream.plan.written_plan import encoded
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.change.continued import leaving_out, note
-from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, Mirror
+from xmlstream.runtime.checkpoint.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.recovery import Recovered, recover
 from xmlstream.runtime.checkpoint.remote_checkpoint import mirror_at
@@ -26,7 +26,6 @@ from xmlstream.runtime.loop.driving import WORK, driver, is_apart, readings, req
 from xmlstream.runtime.loop.execution import Execution
 from xmlstream.runtime.loop.feeds import Feeds
 from xmlstream.runtime.loop.query_clocks import Clocks, clocks_of
-from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import metrics_at
 from xmlstream.runtime.preflight import require_ready
 from xmlstream.runtime.settings import Settings
@@ -90,7 +89,6 @@ def launch(session: Session, root: Node, settings: Settings, on_end: Callable[[]
         checkpoint = recovered.checkpoint
         engine.spill_to(checkpoint.store.path(WORK))
 
-        root = spread(root, checkpoint.store.path(DOCUMENTS), follow=settings.follow)
         checkpoint.note_plan(encoded(root))
         note(root, settings.targets, is_fresh=settings.overwrite and checkpoint.latest is None)
 
@@ -168,6 +166,7 @@ def built(
         letters = recovered.dead_letters
         limits = settings.limit, settings.patience
         execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
+        execution.read_with = {stream.name: source.name for source in readers for stream in source.streams}
         if clocks_of(root):
             execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
         opened.pop_all()  # the end of the run closes them

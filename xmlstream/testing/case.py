@@ -3,7 +3,7 @@
 What runs is the optimized plan with its operators, grammar check, state files and commits, and `restart` goes on from
 the files alone. Only the reading of documents is left out: no file of a source is opened, and the items that a test
 gives stand where a task of the parser would have put them. So what is declared of a document's form (paths, formats,
-`sectionEnds`) has no effect, a source with `documents 'merge'` is one stream, and values that a document could not have
+`sectionEnds`) has no effect, a source with `documents 'files'` is one stream, and values that a document could not have
 are refused at once.
 """
 

@@ -3,14 +3,11 @@
 A slice may have a hundred thousand punctuations. Those that restrict a single attribute, to an integer
 or to a range from the start, and those that restrict several attributes alike, are parsed columnwise here; each
 distinct text is parsed once.
-
-If all tuples of one auction come from one partition, no other partition has tuples of it. So a punctuation whose
-pattern is one auction, or several, holds for every partition as soon as its own partition has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,6 @@ from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.pattern import List, Pattern, Range, canonical
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.punct_ns.scheme import Term
 from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.temporal_type import TemporalType
 from xmlstream.punct_ns.xml_form import pattern_from_text, punctuation_from_texts
@@ -254,28 +250,3 @@ def _group_numbers(codes: Longs) -> Longs:
     """Numbers the rows from 0 without gaps; equal rows get the same number."""
     group: Longs = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
     return group
-
-
-_OF_MANY = r"^(\*$|[\[(])"
-"""The beginning of the text of a wildcard or a range; a constant with such a beginning is quoted."""
-
-
-def of_own_values(punctuations: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Selects the punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
-
-    The keys are the attributes that determine the partitions.
-    """
-    for key in keys:
-        of_many = pc.match_substring_regex(pc.cast(punctuations[key], pa.string()), _OF_MANY)
-        punctuations = punctuations.filter(pc.invert(pc.fill_null(of_many, True)))
-    return punctuations
-
-
-def counts_of_partitions(counts: Mapping[str, int], keys: Sequence[str]) -> dict[str, int]:
-    """Selects, from counts of punctuations by scheme (`Findings.said`), those that may restrict all keys.
-
-    >>> counts_of_partitions({"auction, ts prefix": 2, "ts prefix": 9}, ["auction"])
-    {'auction, ts prefix': 2}
-    """
-    each = {str(Term(key, "each")) for key in keys}
-    return {scheme: count for scheme, count in counts.items() if each <= set(scheme.split(", "))}

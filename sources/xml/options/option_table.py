@@ -27,7 +27,7 @@ from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, namespac
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
-ManyDocuments = Literal["sequence", "merge", "directories", "one"]
+ManyDocuments = Literal["sequence", "files", "directories", "one"]
 CleanSource = Literal["off", "delete", "archive"]
 Format = Literal["xml", "parquet", "stream"]
 WhenDoctype = Literal["skip", "refuse"]
@@ -115,7 +115,6 @@ _TABLE = (
     Option("keepOpen", flag, False, "reader", "run the query with --keep-open", may_change=True),
     Option("close", flag, False, "reader", may_change=True),
     Option("documentLog", giver="reader", may_change=True),
-    Option("partitionOf", default="", giver="query"),
     Option("columns", name_list, (), "query"),
 )
 

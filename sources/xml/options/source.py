@@ -24,15 +24,15 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from xmlstream.dataclasses import dataclass, field
+from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.object_urls import is_object_url, shown
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
-from xmlstream.punct_ns.schema import Schema, flattened, windows
+from xmlstream.punct_ns.schema import Attribute, Schema, flattened, windows
 from xmlstream.punct_ns.scheme import Scheme, implied, parse_schemes
-from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.slices import STREAM, quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.time_zones import full_zone, is_always_utc
@@ -285,7 +285,6 @@ class SourceOptions:
         max_bytes_per_slice: None for `FIRST_SLICE`, and more while more than that is waiting.
         document_log: The directory of the log that records in which order a directory's documents were found.
         columns: The attributes whose values are wanted; punctuations are always read completely.
-        partition_of: If it is an input of a source with `partitionedBy`, the name of that source.
         given: The options as set, by documented name: `parse(dict(given))` is this source again.
     """
 
@@ -326,7 +325,6 @@ class SourceOptions:
     columns: tuple[str, ...]
     documents: ManyDocuments
     partitioned_by: tuple[str, ...]
-    partition_of: str
     clean_source: CleanSource
     source_archive_dir: str
     given: tuple[tuple[str, str], ...] = field(repr=False)
@@ -433,9 +431,9 @@ class SourceOptions:
         return frozenset(name.encode() for each in skipping for name in each.row_names - {each.unit_tag})
 
     @property
-    def is_merged(self) -> bool:
-        """Whether each of its documents, or directories of documents, is an input of its own."""
-        return self.documents in ("merge", "directories")
+    def is_many(self) -> bool:
+        """Whether each of its documents, or directories of documents, is a stream of its own."""
+        return self.documents in ("files", "directories")
 
     @property
     def lasting(self) -> dict[str, str]:
@@ -459,10 +457,10 @@ class SourceOptions:
             raise UsageError("cleanSource 'archive' moves files, neither from nor to an object store", hint=hint)
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
             raise UsageError(f"documents moved to sourceArchiveDir {self.source_archive_dir} would be read again")
-        if self.partitioned_by and not (self.is_merged or self.partition_of):
+        if self.partitioned_by and not self.is_many:
             raise UsageError(
-                f"partitionedBy needs several inputs, and documents '{self.documents}' is one",
-                hint="set documents 'directories' or 'merge': each of them is a partition",
+                f"partitionedBy needs several streams, and documents '{self.documents}' is one",
+                hint="set documents 'directories' or 'files': each of them is a partition",
             )
         if self.documents == "directories" or (self.documents == "sequence" and is_glob(self.path)):
             self.require_more()
@@ -491,8 +489,8 @@ class SourceOptions:
         if (end := next((end for end in self.structural.sections if not end.attributes), None)) is not None:
             raise UsageError(
                 f"the end of {'/'.join(end.element)} in one document closes everything, and others may follow it",
-                hint="name the columns whose values it closes; or, for those that are there when the query begins and"
-                " no later ones, documents 'merge' reads each as an input, and closes what all of them close",
+                hint="name the columns whose values it closes; or, documents 'files' reads each as a stream of its own,"
+                " and closes what all of them close",
             )
 
     def replace(self, **options: str | None) -> SourceOptions:
@@ -503,6 +501,17 @@ class SourceOptions:
             if value is not None:
                 given[name] = value
         return SourceOptions.parse(given)
+
+
+_OfStreams = TypeVar("_OfStreams", bound=SourceOptions)
+
+
+def of_streams(options: _OfStreams) -> _OfStreams:
+    """The options with the number of each item's stream as the last attribute, if its documents are many streams."""
+    if not options.is_many:
+        return options
+    schema = Schema((*options.schema, Attribute(STREAM, Domain("BIGINT", nullable=False))))
+    return replace(options, schema=schema, columns=(*options.columns, STREAM))
 
 
 _UTC = ("timeZone", "UTC")

@@ -152,7 +152,7 @@ class RangeParser:
             at = [place + one.length for place, one in zip(at, each, strict=True)]
             if fault := next((one.malformed[-1] for one in each if one.is_last), None):
                 yield [one if one.is_last else _ended_by(fault, one, p) for one, p in zip(each, at, strict=True)]
-                yield from self._closing(range_, [place + 1 for place in at] if self._skips else [])
+                yield from self._closing(range_, [range_.base + range_.end] * len(at) if self._skips else [])
                 return
             yield each
             if any(one.malformed and stream.stops for one, stream in zip(each, self.streams, strict=True)):
@@ -198,7 +198,7 @@ class RangeParser:
         documents = [range_.document for range_ in ranges]
         at, faulty = 0, None
         while at < len(ranges):
-            if ranges[at].base == faulty:
+            if ranges[at].start and (ranges[at].stream, ranges[at].document) == faulty:
                 yield from self._closing(ranges[at], [ranges[at].base + ranges[at].end] * len(self.streams))
                 at += 1
                 continue
@@ -210,7 +210,7 @@ class RangeParser:
             else:
                 fetch_ahead(documents, at)
                 for each in self.parse_all(ranges[at]):
-                    faulty = ranges[at].base if each[0].is_last else faulty
+                    faulty = (ranges[at].stream, ranges[at].document) if each[0].is_last else faulty
                     yield each
             at += 1 if small is None else len(small.ranges)
 
@@ -238,7 +238,7 @@ class RangeParser:
             return bad
         regular = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
         together = self._joint(small, text, regular)
-        return together or self._joint(small, text, self._token_items(text, tags)) or []
+        return together or self._joint(small, text, self._token_items(text, tags, is_checked=True)) or []
 
     def _joint(self, small: SmallDocuments, text: LocatedText, found: list[Items] | None) -> Parsed | list[int]:
         """Like `_together`, with the items that were found in the text."""
@@ -331,14 +331,16 @@ class RangeParser:
             return None
         return _all_or_none(parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams))
 
-    def _token_items(self, text: LocatedText, tags: Tags | None) -> list[Items] | None:
+    def _token_items(self, text: LocatedText, tags: Tags | None, *, is_checked: bool = False) -> list[Items] | None:
         """Returns the items of a text from its tokens; None if that is not possible, or one of them is malformed."""
         if not self._reads_tokens:
             return None
         if text.open not in self._contexts:
             self._contexts = {text.open: Context.of(text.open)}
         context = self._contexts[text.open]
-        window = TokenWindow.of(text.content, context, text.after, tags) if context else None
+        if context is None:
+            return None
+        window = TokenWindow.of(text.content, context, text.after, tags, is_checked=is_checked)
         return _all_or_none(stream.token_items(window) for stream in self.streams) if window else None
 
 

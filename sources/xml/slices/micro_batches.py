@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
@@ -13,9 +13,10 @@ from xmlstream.operators.storage.shared_files import StagedTuples
 from xmlstream.operators.storage.store import store_of
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange, RangePart
-from xmlstream.sources.xml.splits.documents import Documents, Tail
-from xmlstream.sources.xml.splits.slice_planner import GONE, Offset, Planner
+from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.slice_planner import Offset, Planner
 from xmlstream.sources.xml.splits.split_scan import SMALLEST_WINDOW
+from xmlstream.sources.xml.splits.streams_planner import StreamsPlanner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,17 +117,21 @@ class SliceGrowth:
         return [self._bytes if limit is None else limit for limit in self._limits]
 
 
+Faulty: TypeAlias = Callable[..., str | None]
+"""Returns the document of a stream, by its number or None, whose rest is not read; None if there is none."""
+
+
 class MicroBatches:
     """Divides one source into slices; its state only saves work, since the offsets have all information."""
 
     def __init__(
-        self, options: SourceOptions, clock: str | None = None, faulty: Callable[[], int | None] = lambda: None
+        self, options: SourceOptions, clock: str | None = None, faulty: Faulty = lambda stream=None: None
     ) -> None:
         self._options, self._clock = options, clock
-        self.documents = Documents(options, log=True)
-        self._planner = Planner(options, self.documents, faulty)
-        self._sizes: Tail[int] | None = None
-        self._found: Tail[int] | None = None
+        self.documents = Documents(options, log=True, streams=True)
+        self._planner: Any = (StreamsPlanner if options.is_many else Planner)(options, self.documents, faulty)
+        self._sizes: Any = None
+        self._found: Any = None
         self._looked = datetime.now(UTC)
         self._noted: float | None = None
         self._has_all = False
@@ -140,7 +145,7 @@ class MicroBatches:
     def waiting(self, start: Offset) -> int:
         """Returns the number of bytes that wait to be read; the next call of `end` uses the same sizes."""
         self._found = self._look(start) if self._sizes is None else self._sizes
-        return max(0, sum(size for size in self._found[start.document :] if size != GONE) - start.byte)
+        return int(self._planner.waiting(start, self._found))
 
     def end(self, start: Offset, budget: int | None) -> Offset:
         """Returns the end of the next slice, which takes about `budget` bytes, all if None, nothing if 0."""
@@ -153,13 +158,13 @@ class MicroBatches:
         sizes, self._found = self._found, None
         if not self._options.follow:
             self._sizes = sizes  # later input is not waited for
+        after: Offset
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
         has_no_more = not ranges or self._is_short(start, after, ranges, budget)
         if has_no_more:
             self._planner.look(after, sizes, is_slice=bool(ranges))
-        behind = len(sizes) - after.document
-        self._has_all = behind <= 0 or (behind == 1 and has_no_more)
+        self._has_all = self._planner.has_all(after, sizes, has_no_more=has_no_more)
         return after
 
     def ticks(self, start: Offset) -> bool:
@@ -191,15 +196,19 @@ class MicroBatches:
         """Whether the slice that was planned last reads everything that was there when it was planned."""
         return self._has_all
 
-    def _look(self, start: Offset) -> Tail[int]:
-        """Returns the present size of each document from an offset on, and records the time."""
+    def _look(self, start: Offset) -> Any:
+        """Returns the present sizes of the documents from an offset on, and records the time."""
         self._looked = datetime.now(UTC)
         return self._planner.sizes(start)
+
+    def parts(self, end: Offset) -> Sequence[tuple[Documents, Offset]]:
+        """The documents up to an offset: of a source of many streams that are directories, those of each."""
+        return self._planner.parts(end) if self._options.is_many else [(self.documents, end)]
 
     def _is_short(self, start: Offset, after: Offset, ranges: Sequence[ByteRange], budget: int | None) -> bool:
         """Whether a slice takes less than its limits allow, since there is no more input."""
         left = None if budget is None else budget - sum(range_.length for range_ in ranges)
-        if after.document - start.document == self._options.max_files_per_slice:
+        if not self._options.is_many and after.document - start.document == self._options.max_files_per_slice:
             return False
         return left is None or left >= SMALLEST_WINDOW
 

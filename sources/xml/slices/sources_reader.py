@@ -12,7 +12,7 @@ import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -25,7 +25,7 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth
+from xmlstream.sources.xml.slices.micro_batches import Faulty, MicroBatches, ReadTask, SliceGrowth
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -43,7 +43,7 @@ class SourcesReader:
         sources: Sequence[Reading],
         largest_slice: int = 0,
         ahead: Ahead = lambda waiting: frozenset(),
-        faulty: Callable[[str], int | None] = lambda stream: None,
+        faulty: Faulty = lambda source, stream=None: None,
     ) -> None:
         """Read these sources, whose names differ.
 
@@ -51,7 +51,7 @@ class SourcesReader:
             sources: The readings (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
             ahead: Returns the streams that get no bytes in the next slice.
-            faulty: Returns where the document of a stream begins whose rest is not read; None if there is none.
+            faulty: Returns the document of a source, and a stream in it, whose rest is not read; None if there is none.
 
         Raises:
             UsageError: Two sources have one name.
@@ -124,7 +124,9 @@ class SourcesReader:
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Forgets, and removes or archives, documents that were read, once everything up to `end` is committed."""
-        clean(self.sources, [slicing.documents for slicing in self._slicings], self._offsets(end))
+        parts = zip(self.sources, self._slicings, self._offsets(end), strict=True)
+        found = [(source, *part) for source, slicing, at in parts for part in slicing.parts(at)]
+        clean([one[0] for one in found], [one[1] for one in found], [one[2] for one in found])
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.name for source in self.sources}:
@@ -146,10 +148,11 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
         source.clean_source != "off" and not found.single for source, found in zip(sources, documents, strict=True)
     ]
     # Documents of two sources stay until both have read them.
-    waiting = [one for found, end in pairs for one in found.known[end.document :]] if any(cleans) else []
+    waiting = [one for found, end in pairs for one in _unread(found, end)] if any(cleans) else []
     wanted = {os.path.realpath(one.path) for one in waiting}
     for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
-        read = found.left(end.document) if is_cleaned else []
+        reads = [one for one in end.streams if not one.ended]
+        read = found.left(end.document, {str(one.place["path"]) for one in reads}) if is_cleaned else []
         gone = list[Document]()
         left = {one.key for one in read if os.path.realpath(one.path) in wanted}
         for one in read:
@@ -158,8 +161,18 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
                 gone.append(one)
         # What is forgotten must not come back after a loss of power.
         sync(folder for one in gone if not one.is_whole and (folder := Path(one.path).parent).is_dir())
+        if source.is_many:
+            found.were_removed(gone)
         if not left:
-            found.forget(end.document, removed=is_cleaned)
+            # What is not removed yet is known by its number until it is.
+            kept = min((one.number for one in reads), default=end.document) if is_cleaned else end.document
+            found.forget(kept, removed=is_cleaned)
+
+
+def _unread(found: Documents, end: Offset) -> Iterator[Document]:
+    """Yields the documents of a source that are not completely read at an offset."""
+    yield from found.known[end.document :]
+    yield from (found.recorded(one.place) for one in end.streams if not one.ended)
 
 
 def _clean(document: Document, source: SourceOptions) -> None:
@@ -215,9 +228,9 @@ def shared_scans(sources: Sequence[Reading]) -> list[Reading]:
     a reader are the strictest of its sources'. Sources with the same elements are not combined: separate passes are
     faster.
     """
-    groups: dict[tuple[str, str | None], list[Reading]] = {}
+    groups: dict[tuple[str | None, ...], list[Reading]] = {}
     for source in sources:
-        groups.setdefault((source.path, source.encoding), []).append(source)
+        groups.setdefault((source.path, source.encoding, source.documents), []).append(source)
     readers: list[Reading] = []
     for group in groups.values():
         if len({source.row_tag for source in group}) == 1:

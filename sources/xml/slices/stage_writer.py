@@ -12,6 +12,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,10 +20,11 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.shared_files import StagedTuples
 from xmlstream.operators.storage.store import hidden, store_at, store_of
 from xmlstream.punct_ns.errors import InputError
-from xmlstream.punct_ns.slices import POSITION
+from xmlstream.punct_ns.slices import LIFESPAN, POSITION, STREAM
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
 from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
+from xmlstream.sources.xml.options.source import of_streams
 from xmlstream.sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Parsed, concatenated
 from xmlstream.sources.xml.parser.item_parser import ItemParser
@@ -93,7 +95,8 @@ class _Stream:
 
     def __init__(self, part: RangePart, held: int) -> None:
         self._held = held
-        self._part, self._options = part, (part.reading, *part.reading.beside)[part.stream]
+        self._part, self._plain = part, (part.reading, *part.reading.beside)[part.stream]
+        self._options = of_streams(self._plain)
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
         self._aside: list[DeadLetter] = []
@@ -101,10 +104,15 @@ class _Stream:
     def begin(self, parser: ItemParser) -> None:
         """Starts with a parser."""
         self.columns = frozenset(parser.batches.tuple_schema.names)
-        self._schema = parser.batches.punctuation_schema
-        self._findings = FindingsCollector(self._options, parser)
-        self._sieve = GrammarFilter(self._options, parser.batches.tuple_schema)
-        self._file = _TupleFile(self._options, parser.batches.tuple_schema, self._held)
+        self._schema, tuples = parser.batches.punctuation_schema, parser.batches.tuple_schema
+        if self._options.is_many:
+            self._schema = self._schema.append(pa.field(STREAM, pa.string()))
+            tuples = tuples.insert(len(tuples) - 1, pa.field(STREAM, pa.int64(), nullable=False))
+            self._begins = np.array([range_.base + range_.start for range_ in self._part.ranges], np.int64)
+            self._numbers: Any = pa.array([range_.stream for range_ in self._part.ranges], pa.int64())
+        self._findings = FindingsCollector(self._plain, parser)
+        self._sieve = GrammarFilter(self._options, tuples)
+        self._file = _TupleFile(self._options, tuples, self._held)
 
     def discard(self) -> None:
         """Discards what was collected."""
@@ -112,6 +120,8 @@ class _Stream:
 
     def add(self, parsed: Parsed) -> None:
         """Adds the next piece."""
+        if self._options.is_many:
+            parsed = self._numbered(parsed)
         if (table := self._sieve.add(parsed.tuples, parsed.punctuations)) is not None:
             self._file.write(table)
         if parsed.punctuations.num_rows:
@@ -119,6 +129,20 @@ class _Stream:
         self._malformed += parsed.malformed
         self._aside += parsed.aside
         self._findings.add(parsed)
+
+    def _numbered(self, parsed: Parsed) -> Parsed:
+        """The items of a piece with the numbers of their streams, by their positions in the ranges."""
+        tuples, said = parsed.tuples, parsed.punctuations
+
+        def numbers(items: pa.RecordBatch) -> Any:
+            ranges: Any = np.searchsorted(self._begins, items[POSITION].to_numpy(), side="right") - 1
+            return self._numbers.take(pa.array(ranges))
+
+        field = pa.field(STREAM, pa.int64(), nullable=False)
+        tuples = tuples.add_column(tuples.num_columns - 1, field, numbers(tuples))
+        place = said.schema.get_field_index(LIFESPAN) if LIFESPAN in said.schema.names else said.num_columns
+        said = said.add_column(place, pa.field(STREAM, pa.string()), numbers(said).cast(pa.string()))
+        return replace(parsed, tuples=tuples, punctuations=said)
 
     def staged(self) -> StagedRange:
         """Returns what is staged, after all pieces."""
@@ -129,7 +153,7 @@ class _Stream:
         bad = set_aside(self._malformed, self._options.encoding, whole=self._options.mode != "DROPMALFORMED")
         bad = sorted([*bad, *self._aside, *late_items(self._sieve.late, self._part)], key=attrgetter("position"))
         encoded = _encoded(said)
-        noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
+        noticed = self._findings.findings(ranges, restriction_counts(encoded, self._plain.schema))
         positions += [one.position for one in bad]
         return StagedRange(
             source=self._options.name,

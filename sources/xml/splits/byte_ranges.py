@@ -29,8 +29,9 @@ class ByteRange:
             in UTF-8 without a prolog and a root, which is read as if it were within an element.
         ends: What is at the end: a split point; the end of the root element; or neither,
             because the document is unfinished or not well-formed.
-        close: Whether nothing follows it in the source (a punctuation of wildcards).
+        close: Whether nothing follows it in its stream (a punctuation of wildcards).
         namespaces: The namespaces of the first tuples of the source and of each source beside it (`TupleNamespaces`).
+        stream: The number of its stream, of a source of many; None for what holds for all.
     """
 
     document: Document
@@ -41,6 +42,7 @@ class ByteRange:
     ends: RangeEnd = "split"
     close: bool = False
     namespaces: tuple[str | None, ...] = ()
+    stream: int | None = None
 
     @property
     def length(self) -> int:

@@ -14,13 +14,13 @@ import logging
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Generic, Self, TypeVar, cast, overload
+from typing import Any, BinaryIO, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 import pyarrow as pa
 
@@ -181,27 +181,34 @@ class Tail(Sequence[_Item], Generic[_Item]):
             self._items, self.first = self._items[before - self.first :], before
 
 
-class Documents:
-    """Finds the documents of a source; `known` grows at its end, and forgets what was read at its beginning."""
+Reached: TypeAlias = tuple[Document, int, str | None]
+"""A document, how far it was read, and its fingerprint up to there."""
 
-    def __init__(self, options: SourceOptions, *, log: bool, directories: bool = False) -> None:
-        """Reads the log if `log`; finds directories of documents instead of documents if `directories`.
+
+class Documents:
+    """Finds the documents of a source; `known` grows at its end, and forgets what was read at its beginning.
+
+    Of a source of many streams these are the streams; `moved` has those that were renamed, by their keys.
+    """
+
+    def __init__(self, options: SourceOptions, *, log: bool, streams: bool = False) -> None:
+        """Reads the log if `log`; with `streams` finds what is a stream, of a source of many.
 
         Raises:
             UsageError: A directory or glob has no document log, or promises by the structure of its documents; or the
                 path is on no file system.
         """
-        is_one = options.documents == "one"
+        is_one, directories = options.documents == "one", options.documents == "directories"
         # A table's documents may be in partitions; punctuations of a slice apply after all its documents.
         is_table = options.is_table and not directories and (is_one or not is_glob(options.path))
         partition = in_partition if is_table else None
         self._place = place_of(options.path, one=is_one, directories=directories, partition=partition)
         self._order: Callable[[Document], Any] = _in_order_of_slices if is_table else attrgetter("where")
         self.single = self._place.single
-        if options.is_merged:
-            what = f"documents 'merge' of {options.where} needs a query; this command reads one stream"
+        if options.is_many and not streams:
+            what = f"documents '{options.documents}' of {options.where} needs a query; this command reads one stream"
             raise UsageError(what, hint="read it with `xmlstream run`")
-        if not self.single:
+        if not self.single and not options.is_many:
             options.require_more()
         self._log: DocumentLog | None = None
         read: DocumentLog | None = None
@@ -225,6 +232,7 @@ class Documents:
         self._listed: dict[str, tuple[Document, DocumentStatus]] = {}
         self._renamed, self._compares = -1, False
         self._read = ReadDocuments(read)
+        self.moved: dict[str, Document] = {}
         if options.follow:
             self._place.postpone(len(self._read))
 
@@ -238,13 +246,16 @@ class Documents:
         for path in self.passed:
             _warn(path)
 
-    def find(self, before: int = 0, byte: int = 0, print_: str | None = None) -> Tail[Document]:
+    def find(
+        self, before: int = 0, byte: int = 0, print_: str | None = None, streams: Collection[Reached] = ()
+    ) -> Tail[Document]:
         """Finds new documents, and returns all in order. Ignores hidden files and those that end in `.tmp`.
 
         Args:
             before: The number of the first document that was not completely read.
             byte: How far that document was read.
             print_: Its fingerprint up to there (`fingerprint`), by which it is found if it was renamed since.
+            streams: The documents that are streams, how far they were read, and their fingerprints up to there.
 
         Raises:
             InputError: There is nothing at the path.
@@ -259,7 +270,7 @@ class Documents:
         found = self._new()
         named = {**self._listed, **self._read.changed}
         was_renamed = self._read.follow_renames(named)
-        if self._follow(before, byte, print_ or "", named) or was_renamed:
+        if self._follow(before, byte, print_ or "", named) or self._follow_all(streams, named) or was_renamed:
             found = self._new()
         del named
         if found and not self._place.is_snapshot:
@@ -326,6 +337,40 @@ class Documents:
             return True
         return False
 
+    def _follow_all(self, streams: Collection[Reached], named: Mapping[str, tuple[Document, DocumentStatus]]) -> bool:
+        """Notes which of these, of new names, are streams that were renamed; whether there are any."""
+        by_file = {print_.partition("-")[0]: (one, byte, print_) for one, byte, print_ in streams if print_ and named}
+        is_any = False
+        for document, status in named.values():
+            one, byte, print_ = by_file.get(str(status.identity), (document, 0, ""))
+            if one.key == document.key or not is_renamed(document, status, byte, print_):
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                if is_renamed(one, one.status(), byte, print_):
+                    continue  # the file has two names
+            self.were_begun([document])
+            if not self._onto_new:  # else the stream goes on at its name
+                self._read.forget([one.key])
+                self.moved[one.key] = document
+            is_any = True
+        return is_any
+
+    def were_begun(self, documents: Iterable[Document]) -> None:
+        """Records that these are streams, by their names."""
+        self._read.add((one, None) for one in documents)
+
+    def has_ended(self, document: Document, single: Documents) -> None:
+        """Records that a stream was completely read, as its own documents know it."""
+        self._read.take(document, single.known[len(single.known) - 1], single._read)
+
+    def recorded(self, place: Mapping[str, Any]) -> Document:
+        """The document, or the directory, that a log or an offset records."""
+        return self._place.recorded(place)
+
+    def record(self, document: Document) -> Mapping[str, Any]:
+        """A document, or a directory, as a log or an offset records it."""
+        return self._place.record(document)
+
     def is_left(self, number: int, size: int, sizes: Sequence[int]) -> bool:
         """Whether a document was renamed, and its writer has gone on to another, so that it does not grow any more.
 
@@ -370,11 +415,14 @@ class Documents:
         """
         self._read.add((self.known[number], size) for number, size in documents)
 
-    def left(self, before: int) -> list[Document]:
-        """Returns the documents before a number that were read and not forgotten; forgets those replaced since then."""
+    def left(self, before: int, streams: Collection[str] = ()) -> list[Document]:
+        """Returns the documents before a number that were read and not forgotten; forgets those replaced since then.
+
+        Those with the keys of open streams are left out: they are not completely read.
+        """
         found = []
         for number, one in enumerate(self.known[:before], self.known.first):
-            if not self._read.has(one):
+            if one.key in streams or not self._read.has(one):
                 continue
             now = one
             if number < self._restored and one.is_whole:
@@ -386,6 +434,10 @@ class Documents:
             else:
                 self._read.forget([one.key])
         return found
+
+    def were_removed(self, documents: Iterable[Document]) -> None:
+        """Forgets streams whose documents were removed: another one may have the name."""
+        self._read.forget(one.key for one in documents)
 
     def forget(self, before: int, *, removed: bool = False) -> None:
         """Forgets the names of documents that were read, and that is committed; all of them if they were `removed`.

@@ -413,6 +413,11 @@ class ReadDocuments:
             self._log.add([_line(np.array(rows, ROW))])
             self._logged += len(rows)
 
+    def take(self, document: Document, same: Document, others: ReadDocuments) -> None:
+        """Records a document as completely read, as others, which know it under another name, have it."""
+        if (row := others._of(name_hash(same.key))) is not None:
+            self.add([(document, (name_hash(document.key), *row[1:]))])
+
     def compact(self) -> None:
         """Writes the log anew if a good part of it is not needed any more."""
         if self._log is None or self._logged - len(self) < max(COMPACTED, len(self)):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import Record
@@ -103,6 +104,38 @@ GONE = -1
 
 
 @dataclass(frozen=True, slots=True)
+class OpenStream(Record):
+    """How far a document stream has been read, of a source of many (`streams_planner`).
+
+    Attributes:
+        number: The number of the stream.
+        place: Its document or directory, as a log of documents records it.
+        document, byte, open, namespaces, print: As those of the offset in the stream.
+        ended: Whether it was read to its end, which counts from the next slice on. None for no.
+    """
+
+    sparse = ("open", "namespaces", "print", "ended")
+
+    number: int
+    place: Mapping[str, Any]
+    document: int = 0
+    byte: int = 0
+    open: tuple[str, ...] = ()
+    namespaces: tuple[str | None, ...] = ()
+    print: str | None = None
+    ended: bool | None = None
+
+    def offset(self) -> Offset:
+        """The offset in the stream."""
+        return Offset(self.document, 0, self.byte, self.open, False, self.namespaces, None, self.print)
+
+    def at(self, offset: Offset) -> OpenStream:
+        """The stream at another offset in it."""
+        at, byte, open_ = offset.document, offset.byte, offset.open
+        return OpenStream(self.number, self.place, at, byte, open_, offset.namespaces, offset.print)
+
+
+@dataclass(frozen=True, slots=True)
 class Offset(Record):
     """How far a source has been read.
 
@@ -116,9 +149,10 @@ class Offset(Record):
         print: The fingerprint of what was read of that document (`fingerprint`); empty for one that has
             replaced another and was not read yet. None before any.
         clock: The time, as a text, at which everything present had been read; None if no clock needs it.
+        streams: Of a source of many streams the open ones, in order; `document` is the number of all that have begun.
     """
 
-    sparse = ("clock",)
+    sparse = ("clock", "streams")
 
     document: int = 0
     base: int = 0
@@ -128,6 +162,7 @@ class Offset(Record):
     namespaces: tuple[str | None, ...] = ()
     clock: str | None = None
     print: str | None = None
+    streams: tuple[OpenStream, ...] = ()
 
     def next(self, end: int) -> Offset:
         """Returns the start of the next document, if this one ends at byte `end`."""
@@ -138,9 +173,9 @@ class Planner:
     """Plans the slices of one source; its only state is in the offsets."""
 
     def __init__(
-        self, options: SourceOptions, documents: Documents, faulty: Callable[[], int | None] = lambda: None
+        self, options: SourceOptions, documents: Documents, faulty: Callable[[], str | None] = lambda: None
     ) -> None:
-        """Plan the slices of a source; `faulty` gives where a document begins whose rest is not read."""
+        """Plan the slices of a source; `faulty` gives the document whose rest is not read."""
         self._options, self._faulty = options, faulty
         self._documents = documents
         self._unfinished = Unfinished(options)
@@ -152,6 +187,15 @@ class Planner:
         if start.print is not None:
             self._documents.reach(read)
         return Tail(map(_size, self._documents.find(read, start.byte, start.print)[read:]), read)
+
+    def waiting(self, start: Offset, sizes: Tail[int]) -> int:
+        """Returns the number of bytes that wait to be read, by the sizes of the documents."""
+        return max(0, sum(size for size in sizes[start.document :] if size != GONE) - start.byte)
+
+    def has_all(self, at: Offset, sizes: Tail[int], *, has_no_more: bool) -> bool:
+        """Whether everything that was there is read up to an offset, given whether there was no more to read."""
+        behind = len(sizes) - at.document
+        return behind <= 0 or (behind == 1 and has_no_more)
 
     def advance(self, start: Offset, sizes: Tail[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges; `start` and no ranges if nothing is present.
@@ -166,6 +210,7 @@ class Planner:
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._end_of_skipped(at)) is not None:
+                ended = at.document + 1 == len(sizes) and self._options.bad_documents == "skip"
                 read.append((at.document, None))
                 at = self._passed(at, passed, ranges)
                 continue
@@ -196,7 +241,8 @@ class Planner:
                 if not found.ranges:
                     self._unfinished.pass_over(document, at.byte)
                 continue
-            ended = found.state == "ended" and at.document + 1 == len(sizes)
+            is_over = found.state == "ended" or self._options.bad_documents == "skip"
+            ended = is_over and at.document + 1 == len(sizes)
             read.append((at.document, self._left(found, size)))
             at = at.next(found.byte)
             files += 1
@@ -243,8 +289,8 @@ class Planner:
             raise InputError(
                 f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="write its end tag; or unfinished 'skip' goes on without its rest, which is lost if it comes; "
-                "unfinishedAge sets how long to wait",
+                hint="write its end tag; or documents 'files' reads the documents side by side; or unfinished 'skip'"
+                " goes on without its rest, which is lost if it comes; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)
@@ -276,9 +322,8 @@ class Planner:
 
     def _end_of_skipped(self, at: Offset) -> int | None:
         """The byte up to which a document is read whose rest is skipped; None for another one."""
-        if at.byte and at.base == self._faulty():
-            return at.byte
-        return self._unfinished.end(self._documents.known[at.document])
+        document = self._documents.known[at.document]
+        return at.byte if at.byte and document.where == self._faulty() else self._unfinished.end(document)
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """Moves to the document after a skipped one, and adds the ranges up to its last byte."""

@@ -31,12 +31,12 @@ from tests.harness.feeds import (
     until_acknowledged,
 )
 from xmlstream.punct_ns.errors import InputError, MalformedInput, UsageError, XmlStreamError
-from xmlstream.runtime.merged_documents import merged_documents
 from xmlstream.sources.receivers import byte_streams, http
 from xmlstream.sources.receivers.message import MessageReader
 from xmlstream.sources.receivers.receiving import Feed, Receiving, receiver_of
 from xmlstream.sources.receivers.spool import MAX_WAITING_BYTES, Spool
 from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.splits.documents import Documents
 
 KILLS = 1
 MESSAGES = 100
@@ -134,7 +134,8 @@ def test_paths_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path)
     assert (ids(into / "hall%2Fs%2E1"), ids(into / "s2"), ids(into / "%2F")) == ([0], [1], [2])
     assert not list(into.glob("*.xml"))
     given = {"path": str(into), "rowTag": "a", "schema": "_id INT", "documents": "directories"}
-    assert sorted(Path(path).name for path in merged_documents(SourceOptions.parse(given))) == [
+    there = Documents(SourceOptions.parse(given), log=False, streams=True).find()
+    assert sorted(Path(one.path).name for one in there) == [
         "%2F",
         "hall%2Fs%2E1",
         "s2",

@@ -78,7 +78,8 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "SQL without a session": (lambda s, q: xs.from_sql(None, "SELECT 1"), "None is not a session"),
     "a query with a target": (lambda s, q: xs.from_sql(s, TARGET.format(SENSOR, "out")), "xs.run(xs.inserts_from_sql("),
     "engine as a master": (lambda s, q: xs.open_session("duckdb"), 'xs.open_session(engine="duckdb")'),
-    "no frame": (lambda s, q: xs.from_dataframe(q.to_arrow()), "spark.createDataFrame(frame)"),
+    "no frame": (lambda s, q: xs.from_dataframe(q.to_arrow()), "with session=session"),
+    "no frame of a stream": (lambda s, q: xs.from_stream(q.to_arrow()), "spark.createDataFrame(frame)"),
     "a list of columns": (lambda s, q: q.select(["sid", "hour"]), "an argument of its own: 'sid', 'hour'"),
     "a list to drop": (lambda s, q: q.drop(["sid", "hour"]), "an argument of its own: 'sid', 'hour'"),
     "aggregates by attribute": (
@@ -186,7 +187,7 @@ def test_what_the_errors_show_works(session: Any, query: Any, tmp_path: Path) ->
     assert query.select("sid", "hour").columns == ["sid", "hour"]
     assert query.group_by("hour").agg("max(currtmp) AS max_currtmp").columns == ["hour", "max_currtmp"]
     assert len(query.to_arrow().to_pylist()) == 360
-    other = xs.read(session, str(ROOT / "data" / "sensor[12].xml"), COLUMNS, rowTag="tempdata", documents="merge")
+    other = xs.read(session, str(ROOT / "data" / "sensor[12].xml"), COLUMNS, rowTag="tempdata", documents="files")
     assert other.to_arrow().num_rows > query.union_all(query.where("hour > 30")).to_arrow().num_rows
     assert xs.run([query.insert_into(tmp_path / "out")]).tuples_out == 360
     assert xs.run(xs.inserts_from_sql(session, TARGET.format(SENSOR, tmp_path / "two"))).tuples_out == 360

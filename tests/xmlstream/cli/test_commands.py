@@ -435,13 +435,8 @@ def test_sections_of_many_documents_close_and_the_hint_for_one_that_closes_every
     assert "2 tuples out" in said(run("each", "s s"))[-1]
     what, hint = said(run("all", "s s; r *"))
     assert what == "the end of r in one document closes everything, and others may follow it"
-    (option,) = re.findall(r"documents 'merge'", hint)
-    result = run("merged", "s s; r *", f", {option}")
-    assert said(result)[0] == (
-        "warning: t has the documents that are there when the query begins: with documents 'merge' those that arrive"
-        " later are not read"
-    )
-    assert "2 tuples out" in said(result)[-1]
+    (option,) = re.findall(r"documents 'files'", hint)
+    assert "2 tuples out" in said(run("streams", "s s; r *", f", {option}"))[-1]
 
 
 def test_one_document_of_an_earlier_query_is_one(here: Command, tmp_path: Path) -> None:

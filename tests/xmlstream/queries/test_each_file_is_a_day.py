@@ -109,7 +109,7 @@ def test_ids_are_unique_among_all_files(in_process: InProcessSession, tmp_path: 
         nights.run()
 
 
-@pytest.mark.parametrize("documents", ["sequence", "merge"])
+@pytest.mark.parametrize("documents", ["sequence", "files"])
 def test_each_tuple_has_its_file_and_groups_by_it_end_with_it(session: Session, tmp_path: Path, documents: str) -> None:
     for name, text in (
         ("a", "<r><t><n>1</n></t><!-- <t> --><t><n>2</n></t></r>"),

@@ -248,10 +248,10 @@ def test_where_there_is_no_arrival_the_error_says_so(sql: str, at: str, what: st
 
 
 def test_merged_documents_have_no_order(tmp_path: Path) -> None:
-    sql = query(QUERIES["QUALIFY"][1].splitlines()[1]).replace("rowTag", "documents 'merge', rowTag")
+    sql = query(QUERIES["QUALIFY"][1].splitlines()[1]).replace("rowTag", "documents 'files', rowTag")
     with pytest.raises(QueryError, match="s has no order of arrival") as raised:
         read(sql)
-    assert "documents 'merge'" in (raised.value.hint or "")
+    assert "documents 'files'" in (raised.value.hint or "")
 
 
 def command(*arguments: object, cwd: Path) -> tuple[int, str]:

@@ -80,7 +80,7 @@ def test_options_of_the_store_and_the_output_of_another_query(
 def test_each_document_is_an_input_of_its_own(in_process: InProcessSession, bucket: str) -> None:
     for number in range(2):
         ObjectStore(bucket).write(f"{number}.xml", [document(7, 2)])
-    assert rows(counts(in_process, f"{bucket}/", documents="merge").to_arrow()) == [(7, 4)]
+    assert rows(counts(in_process, f"{bucket}/", documents="files").to_arrow()) == [(7, 4)]
 
 
 def test_requests_of_a_run(in_process: InProcessSession, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_an_auction_of_merged_documents_is_answered_when_all_have_closed_it(
         document = XMark(number, people=4, items=3, opened=8 - 2 * number, closed=2, categories=2).document()
         paths.append(tmp_path / f"site{number}.xml")
         paths[-1].write_text(document, encoding="utf-8")
-    query = xs.read_xmark(spark, tmp_path / "site*.xml", "bidder", documents="merge", maxBytesPerSlice="8k")
+    query = xs.read_xmark(spark, tmp_path / "site*.xml", "bidder", documents="files", maxBytesPerSlice="8k")
     counted = query.group_by("open_auction").agg("count(*) AS bids")
     counted.run(output=tmp_path / "out")
     assert sorted(row for slice_ in rows(tmp_path / "out") for row in slice_) == sorted(bids(*paths).items())
@@ -112,7 +112,7 @@ def test_a_stream_of_xmark_is_the_source_that_it_stands_for() -> None:
         ("CREATE TABLE b (id INT) USING xmark OPTIONS (path 'x', stream 'person')", "columns are fixed"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bid')", "its streams are person"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bidder', rowTag 'b')", "its own rowTag"),
-        ("CREATE TABLE b USING xmark OPTIONS (path '*.xml', stream 'bidder')", "documents 'merge'"),
+        ("CREATE TABLE b USING xmark OPTIONS (path '*.xml', stream 'bidder')", "documents 'files'"),
         ("CREATE TABLE b USING xml_mark OPTIONS (path 'x')", "punctuated_xml or punctuated_parquet or xmark"),
     ],
 )

@@ -9,9 +9,7 @@ file system has such.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import replace
@@ -27,14 +25,14 @@ from xmlstream.operators.state.state_schema import LogSchema, OperatorRecord, St
 from xmlstream.operators.storage.durable import sync
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, LogRecord
 from xmlstream.operators.storage.segments import SegmentStore
-from xmlstream.operators.storage.store import Folder, folder_at, sealed, unseal
+from xmlstream.operators.storage.store import Folder, sealed, unseal
 from xmlstream.operators.taking_over import Names
-from xmlstream.plan.nodes import Node, Results, Scan, topological
+from xmlstream.plan.nodes import Node, Results, Scan, declared_over, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded, encoded
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.punct_ns.pattern import WILDCARD
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.recast import placed, project, recast_pattern
+from xmlstream.punct_ns.recast import over_first, placed, project, recast_pattern
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
@@ -52,10 +50,10 @@ from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, made_whol
 from xmlstream.runtime.checkpoint.migrations import Formats
 from xmlstream.runtime.checkpoint.recovery import PublishedOutput, count_change, undo_change
 from xmlstream.runtime.checkpoint.same_query import OWN, QUERY, QueryRecord, SameQuery
-from xmlstream.runtime.merged_documents import spread
 from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import SINKS, Target, require_fresh
 from xmlstream.sources.xml.splits.slice_planner import Offset
+from xmlstream.sources.xml.splits.streams_planner import OF_STREAM
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
@@ -120,8 +118,8 @@ class _Taking:
             elif fresh is not None:
                 found[name] = fresh
             if taken_over is not None and (which := node.operator.declared_in) is not None:
-                held = ClosedSet(node.schema, taken_over.sets.get(which, ()))
-                self._past[node] = [*held.lasting, *held.passing]
+                held = ClosedSet(declared_over(node), taken_over.sets.get(which, ()))
+                self._past[node] = over_first([*held.lasting, *held.passing], node.schema)
         return found
 
     def _seeded(self, node: Node) -> OperatorRecord | None:
@@ -185,7 +183,8 @@ class _Taking:
         for rule in topological(change.old):
             if rule.inputs and change.source_of(rule) == old and change.must_hand_down(rule):
                 entries = change.last.state(change.old_names[rule]).sets.get("added", ())
-                found += (restored(e, node.schema) for e in moved_entries(entries, rule.schema, node.schema, called))
+                moved = moved_entries(entries, declared_over(rule), node.schema, called)
+                found += (restored(entry, node.schema) for entry in moved)
         return found
 
     def _logs(
@@ -210,10 +209,13 @@ class _Taking:
         for node, taken in self._change.comparison.taken.items():
             new, old = self._change.new_names[node], self._change.old_names[taken.old]
             if isinstance(node.operator, Scan):
-                for file in self._old.names(f"{DOCUMENTS}/{old}"):
-                    self._new.replace(f"{DOCUMENTS}/{new}/{file}", [self._old.read(f"{DOCUMENTS}/{old}/{file}")])
-                    if (seal := record.documents.get(f"{old}/{file}")) is not None:
-                        seals[f"{new}/{file}"] = seal
+                for folder in [each[:-1] for each in self._old.names(DOCUMENTS) if each.endswith("/")]:
+                    of, at, stream = folder.partition(OF_STREAM)
+                    for file in self._old.names(f"{DOCUMENTS}/{folder}") if of == old else ():
+                        copy = f"{new}{at}{stream}/{file}"
+                        self._new.replace(f"{DOCUMENTS}/{copy}", [self._old.read(f"{DOCUMENTS}/{folder}/{file}")])
+                        if (seal := record.documents.get(f"{folder}/{file}")) is not None:
+                            seals[copy] = seal
         return seals
 
     def published(self, restored: Checkpoint) -> tuple[tuple[Draft | None, ...], str]:
@@ -355,7 +357,7 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
     Args:
         mirror: Where the commits of the checkpoint count, which this run has locked.
         same: The identity of the new query.
-        root: Its plan, before merged documents are found.
+        root: Its plan.
         engine: What computes tuples.
         settings: The settings of the run.
 
@@ -370,8 +372,7 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         before := QueryRecord.of(checkpoint), moved=settings.moved
     ):
         return None
-    new = spread(root, checkpoint.path(DOCUMENTS), follow=settings.follow)
-    change = query_change(checkpoint, before, same, new, moved=settings.moved)
+    change = query_change(checkpoint, before, same, root, moved=settings.moved)
     change.require()
     if mirror.apart:
         what = f"the state in {checkpoint.where()} lies where only the executors of a cluster read it"
@@ -399,7 +400,7 @@ def planned_change(
 
     Args:
         checkpoint: The checkpoint of the query before.
-        root: The new plan, before merged documents are found.
+        root: The new plan.
         targets: The targets of its results.
         zone: The time zone of the session.
         moved: Whether inputs or outputs have moved.
@@ -408,12 +409,7 @@ def planned_change(
         StateError: The checkpoint is damaged, or another version has written its plan.
     """
     same = SameQuery(checkpoint, root, zone, targets)
-    with tempfile.TemporaryDirectory(prefix="xmlstream-") as copy:
-        if checkpoint.has(DOCUMENTS):
-            # Merged documents that the checkpoint does not have yet would be noted.
-            checkpoint.link(DOCUMENTS, folder_at(Path(copy)))
-        new = spread(root, Path(copy) / DOCUMENTS)
-        return query_change(checkpoint, QueryRecord.of(checkpoint), same, new, moved=moved)
+    return query_change(checkpoint, QueryRecord.of(checkpoint), same, root, moved=moved)
 
 
 def way_on(checkpoint: Folder, root: Node, targets: Sequence[Target], zone: str) -> str:

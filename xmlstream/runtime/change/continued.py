@@ -200,7 +200,7 @@ def _require_whole(place: str, record: QueryRecord | None, where: str, root: Nod
     checkpoint = Output(place).drafts
     commits = [] if record is None else CommitLog(checkpoint.below("commits")).records()
     if not commits:
-        sources = [scan.options for scan in documented(root) if not scan.options.is_merged]
+        sources = [scan.options for scan in documented(root) if not scan.options.is_many]
         if not all(Documents(each, log=False).single for each in sources):
             _LOG.warning("not known: whether documents are gone that were read for %s; its checkpoint has that", place)
     elif gone := list(_gone(checkpoint, commits[-1], root)):
@@ -222,7 +222,7 @@ def _gone(checkpoint: Folder, last: Commit, root: Node) -> Iterator[str]:
     """The sources of a plan that lack documents which a query has read, each as part of a sentence."""
     for node, name in names(root).items():
         end, scan = last.end.get(name), node.operator
-        if end is None or not isinstance(scan, Scan) or isinstance(scan, StreamScan) or scan.options.is_merged:
+        if end is None or not isinstance(scan, Scan) or isinstance(scan, StreamScan) or scan.options.is_many:
             continue
         offset = Offset.from_json(end)
         read = offset.document + (offset.byte > 0)

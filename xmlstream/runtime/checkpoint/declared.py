@@ -26,11 +26,13 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster, members_after
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
-from xmlstream.punct_ns.errors import NotationError, StateError, UsageError
-from xmlstream.punct_ns.pattern import EMPTY
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError, did_you_mean, few
+from xmlstream.punct_ns.pattern import EMPTY, Constant, Pattern
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import STREAM
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 NOTES = "declared"
 """The folder of a checkpoint with the notes that no slice has taken in yet."""
@@ -92,21 +94,22 @@ def declare(
         checkpoint: The directory of the checkpoint.
         root: The plan that runs.
         last: The record of its last commit, made whole; None before the first.
-        source: The name of the source.
+        source: The name of the source; `source/document` is one stream of a source of many.
         punctuation: The punctuation that matches these tuples, in notation.
         where: A condition that is true for them, such as `hour <= 20`.
         by: Who declares it; None for the user of this process.
 
     Raises:
-        UsageError: There is no such source, or its punctuation cannot be read, or matches nothing.
+        UsageError: There is no such source or stream, or its punctuation cannot be read, or matches nothing.
         StateError: The query is closed.
     """
     store = folder_at(checkpoint)
     # All are read before one is noted.
+    source, _, stream = source.partition("/")
     made = [
-        (name, each)
+        (name, _of_stream(each, _number(name, stream, last), node.schema))
         for name, node in _scans(root, source).items()
-        for each in _punctuations(punctuation, where, node.schema, name)
+        for each in _punctuations(punctuation, where, _said_of(node), name)
     ]
     if last is not None and last.report.closed:
         raise StateError(
@@ -205,6 +208,38 @@ def _scans(root: Node, source: str) -> dict[str, Node]:
     raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}")
 
 
+def _said_of(scan: Node) -> Schema:
+    """The attributes of a source that its user has declared."""
+    assert isinstance(scan.operator, Scan)
+    return scan.operator.options.schema
+
+
+def _number(source: str, stream: str, last: Commit | None) -> int | None:
+    """The number of a stream that is open, by its document's name; None if no name is given.
+
+    Raises:
+        UsageError: There is no such stream.
+    """
+    if not stream:
+        return None
+    ends = {} if last is None else last.end
+    there = {
+        str(one.place["path"]).rstrip("/"): one.number
+        for end in ([ends[source]] if source in ends else ends.values())
+        for one in Offset.from_json(end).streams
+    }
+    if stream.rstrip("/") not in there:
+        hint = f"open are {few(list(there))}" if there else "a source of documents 'files' or 'directories' has some"
+        raise UsageError(f"{source} has no open stream {stream}", hint=hint)
+    return there[stream.rstrip("/")]
+
+
+def _of_stream(p: Punctuation, number: int | None, schema: Schema) -> Punctuation:
+    """The punctuation, which restricts no stream, over the attributes of the source's items, and of one stream."""
+    patterns: dict[int, Pattern] = {i: p.patterns[i] for i in p.restricted}
+    return Punctuation.at(schema, patterns if number is None else {**patterns, schema.index(STREAM): Constant(number)})
+
+
 def _label(scan: Node) -> str:
     assert isinstance(scan.operator, Scan)
     return scan.operator.name.lower()
@@ -214,12 +249,19 @@ def _punctuations(text: str | None, where: str | None, schema: Schema, source: s
     """The punctuations over a source's schema that match what a text in notation or a condition describes."""
     hint = f"{source} has the attributes {', '.join(f'{a.name} {a.domain.type}' for a in schema)}"
     if where is not None:
+        from xmlstream.operators.expressions.dialect import attributes_in, parsed
         from xmlstream.operators.expressions.predicate_domain import included
 
-        if not (found := included(where, schema)):
-            what = f"no punctuation follows from '{where}'"
-            raise UsageError(what, hint=f"compare attributes with constants, such as hour <= 20; {hint}")
-        return found
+        if found := included(where, schema):
+            return found
+        such = f"compare attributes with constants, such as hour <= 20; {hint}"
+        if (tree := parsed(where)) is None:
+            raise UsageError(f"'{where}' cannot be read as a condition", hint=such)
+        known = [a.name.lower() for a in schema]
+        for name in (name for name in attributes_in(tree) if name.lower() not in known):
+            meant = did_you_mean(name, schema.names, f"if {name} is a text, write it in quotes: '{name}'; {hint}")
+            raise UsageError(f"{source} has no attribute {name}", hint=meant)
+        raise UsageError(f"no punctuation follows from '{where}'", hint=such)
     if text is None:
         return [Punctuation.all(schema)]
     try:

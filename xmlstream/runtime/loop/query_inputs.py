@@ -1,8 +1,7 @@
 """The inputs of a running query, streams and static tables: the tuples and punctuations of each in a slice.
 
 A static table is read once, by the first slice, and is closed from then on; if its files are others when a later run
-goes on, one line says that they are not read again. The partitions of a source
-(`partitionedBy`) share punctuations: values that one partition closes, and that belong to it alone, are closed in all.
+goes on, one line says that they are not read again.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, Node, Scan, Static
+from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, GivenTable, Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
@@ -118,7 +117,7 @@ class StaticInput:
     def _frame(self) -> Frame:
         static = self._static
         if static.frame is not None:
-            return self._engine.given(static.frame)
+            return self._engine.given(static.frame.arrow if isinstance(static.frame, GivenTable) else static.frame)
         assert static.format is not None
         if static.access is not None:
             rows = extension("rows of postgresql")(static.access.place, static.schema)
@@ -224,14 +223,11 @@ class SourceInputs:
         self._streams: dict[Node, SourceInput] = {}
         self._static: dict[Node, StaticInput] = {}
         self._names = names
-        self._partitions: dict[str, list[Node]] = {}
         for node, state in states:
             if isinstance(scan := node.operator, Scan):
                 name = names[node]
                 of_it = documents.below(name), declared
                 self._streams[node] = SourceInput(engine, scan, state, dead_letters, name, *of_it)
-                if scan.options.partition_of:
-                    self._partitions.setdefault(scan.options.partition_of, []).append(node)
             elif isinstance(node.operator, Static):
                 self._static[node] = StaticInput(engine, node.operator, state)
         self._all: dict[Node, SourceInput | StaticInput] = {**self._streams, **self._static}
@@ -248,7 +244,7 @@ class SourceInputs:
             node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]], declared)
             for node, source in self._streams.items()
         }
-        return {**self._with_shared(came), **{node: source.slice() for node, source in self._static.items()}}
+        return {**came, **{node: source.slice() for node, source in self._static.items()}}
 
     @property
     def have_more(self) -> bool:
@@ -258,7 +254,7 @@ class SourceInputs:
     def part(self) -> dict[Node, Slice]:
         """The next parts of the current slice."""
         came = {node: source.part() for node, source in self._streams.items()}
-        return {**self._with_shared(came), **dict.fromkeys(self._static, Slice(None))}
+        return {**came, **dict.fromkeys(self._static, Slice(None))}
 
     @property
     def closed(self) -> bool:
@@ -305,13 +301,6 @@ class SourceInputs:
         """The end of the first values of an attribute that a stream has closed for ever; None if there are none."""
         return self._by_name[name].reached(attribute)
 
-    def faulty(self, name: str) -> int | None:
-        """Where the last document of a stream begins that was skipped from a fault on; None without any."""
-        return self._by_name[name].faulty if name in self._by_name else None
-
-    def _with_shared(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
-        for those in self._partitions.values():
-            for node in those:
-                others = [self._streams[other] for other in those if other is not node]
-                came[node] = self._streams[node].with_shared(came[node], others)
-        return came
+    def faulty(self, name: str, stream: int | None = None) -> str | None:
+        """The document of a source, and a stream in it, that is skipped from a fault on; None if there is none."""
+        return self._by_name[name].faulty.get(str(stream)) if name in self._by_name else None

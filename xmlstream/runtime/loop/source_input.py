@@ -20,11 +20,13 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from xmlstream.dataclasses import dataclass, field, replace
+from xmlstream.dataclasses import replace
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.records import DeadLetter
@@ -38,13 +40,14 @@ from xmlstream.punct_ns.grammar import MEND
 from xmlstream.punct_ns.lifespan import Lifespan
 from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
-from xmlstream.punct_ns.punctuation import Punctuation, listed
+from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint.checkpoint import write_letters
 from xmlstream.runtime.checkpoint.commit_log import Declared
 from xmlstream.runtime.checkpoint.declared import declared_of
+from xmlstream.runtime.loop.in_step import end_of_first
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,
@@ -64,11 +67,12 @@ from xmlstream.sources.xml.grammar.lifespans import (
     noticed_bounds,
     parted_file,
 )
-from xmlstream.sources.xml.grammar.punctuation_columns import counts_of_partitions, of_own_values
+from xmlstream.sources.xml.options.source import of_streams
 from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
 from xmlstream.sources.xml.parser.malformed import error_of, with_cure
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
@@ -150,7 +154,8 @@ pc: Any = pyarrow.compute
 
 def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange]:
     """The pieces of a range before a position, and from that position on."""
-    first, second = (None, None) if range_.path is None else parted_file(range_.path, position)
+    assert range_.path is not None
+    first, second = parted_file(range_.path, position)
     before = 0 if first is None else rows_of(first, [POSITION]).num_rows
     punctuations: list[pa.Table | None] = [None, None]
     if range_.punctuations is not None:
@@ -163,21 +168,47 @@ def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange
     )
 
 
-def base_of(letter: DeadLetter, range_: StagedRange) -> int | None:
-    """The position at which the document of an item begins, of those in a range."""
-    return max((each.base for each in range_.part.ranges if each.base <= letter.position), default=None)
+def _place(range_: ByteRange) -> int:
+    return range_.base + range_.start
 
 
-def without_document(range_: StagedRange, base: int | None) -> StagedRange:
-    """The range without the items of the document that begins at a position; it keeps the end of the source."""
-    ranges = range_.part.ranges
-    if base is None or not ranges or ranges[0].base != base:
-        return range_
-    if (behind := next((each.base for each in ranges if each.base != base), None)) is not None:
-        return parted(range_, behind)[1]
-    said, read = range_.punctuations, Findings(bytes=range_.findings.bytes)
-    closing = said.slice(len(said) - 1) if said is not None and ranges[-1].close else None
-    return replace(range_, path=None, tuples=0, punctuations=closing, bad=(), findings=read)
+def without_documents(piece: StagedRange, faulty: dict[str, str]) -> StagedRange:
+    """The ranges of a task without those that go on with a faulty document; their stream ends where they end it.
+
+    A document that begins is another one: it is not faulty any more.
+    """
+    gone: list[ByteRange] = []
+    for range_ in piece.part.ranges:
+        if faulty.get(str(range_.stream)) == range_.document.where and range_.start:
+            gone.append(range_)
+        elif str(range_.stream) in faulty and range_.end:
+            del faulty[str(range_.stream)]
+    if not gone:
+        return piece
+    path, said, tuples, closing = piece.path, piece.punctuations, 0, list[int]()
+    if path is not None:
+        positions = rows_of(path, [POSITION])[POSITION].to_numpy()
+        is_left = _outside(positions, gone)
+        path, tuples = file_without(path, positions[~is_left].tolist()), int(is_left.sum())
+    if said is not None:
+        positions = said[POSITION].to_numpy()
+        is_left = _outside(positions, gone)
+        # The end of a stream stands last.
+        ends = (~_outside(positions, [range_]) for range_ in gone if range_.close)
+        closing = [int(np.flatnonzero(its)[-1]) for its in ends if its.any()]
+        is_left[closing] = True
+        said = said.filter(pa.array(is_left))
+    bad = tuple(one for one in piece.bad if _outside(np.array([one.position]), gone).all())
+    found = piece.findings if len(gone) < len(piece.part.ranges) else Findings(bytes=piece.findings.bytes)
+    return replace(piece, path=path, tuples=tuples, punctuations=said, bad=bad, findings=found)
+
+
+def _outside(positions: npt.NDArray[np.int64], ranges: Sequence[ByteRange]) -> npt.NDArray[np.bool_]:
+    """Which positions are in none of some ranges."""
+    outside = np.ones(len(positions), bool)
+    for range_ in ranges:
+        outside &= (positions < _place(range_)) | (positions > range_.base + range_.end)
+    return outside
 
 
 def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
@@ -190,19 +221,11 @@ def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
     return replace(range_, path=path, tuples=range_.tuples - len(late), bad=bad)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The punctuations of a partition in a slice that close only values of its own, and their number by scheme."""
-
-    punctuations: Sequence[Punctuation] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
 class SourceInput:
     """One source of a running query.
 
     Attributes describe the last slice: the number of `items`, of `punctuations` among them, and of items that were
-    `set_aside`; the `findings`; and for a partition the punctuations that apply to the other partitions (`shared`).
+    `set_aside`; and the `findings`.
     """
 
     def __init__(
@@ -228,21 +251,19 @@ class SourceInput:
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
-        self.shared = Shared()
-        self._engine, self._options, self._name = engine, scan.options, scan.name
-        self._schema = scan.options.schema
+        self._engine, self._options, self._name = engine, of_streams(scan.options), scan.name
+        self._schema = scan.schema
         self._closed, self._state = state.from_source("added"), state
         self._pieces: list[StagedRange] = []
         self._added: list[Punctuation] = []
         self._declared: Sequence[Declared] = declared
         self._letters: list[DeadLetter] = []
-        self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._plan_name = dead_letters, plan_name
         self._restricted = frozenset[str]()
         self._documents = None if documents is None else store_at(documents)
         restricted = {self._schema[i].name for p in self._closed.set for i in p.restricted}
         self._note_restricted(restricted | {self._schema[i].name for i in self._closed.on_disk})
-        columns = [a for a in self._schema if a.name in scan.options.columns]
+        columns = [a for a in self._schema if a.name in self._options.columns]
         self._names = [*(a.name for a in columns), POSITION]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
@@ -274,7 +295,6 @@ class SourceInput:
         self._unread, self._faulty = len(unread), len(faulty)
         short, names = frozenset(map(with_cure, unread[:1])), few_names(one.of_document for one in faulty)
         self._noticed = sum((r.findings for r in in_order), Findings(short=short, faulty=names))
-        self._of_partitions = counts_of_partitions(self._noticed.said, self._options.partitioned_by)
         return self.part()
 
     @property
@@ -287,7 +307,6 @@ class SourceInput:
         paths: list[StagedTuples] = []
         tuples = 0
         new: list[Punctuation] = []
-        shared: list[Punctuation] = []
         while self._pieces:
             piece = self._pieces.pop(0)
             piece, rest = self._judged(piece if self._is_judged else self._grammatical(piece))
@@ -302,42 +321,39 @@ class SourceInput:
                     self._noticed += noticed_bounds(lifespans, self._closed.lasting)
                 new += self._closed.absorb(begun)
                 self._note_restricted(also_restricted(piece.punctuations, self._restricted))
-                if keys := self._options.partitioned_by:
-                    own = of_own_values(piece.punctuations, keys)
-                    shared += begun_punctuations(own, self._begun, self._options) if own.num_rows else ()
             if rest is not None:
                 self._pieces.insert(0, rest)
                 break
         if not self._pieces:
             new += self._closed.absorb(self._added)
             self._note_restricted({self._schema[i].name for p in self._added for i in p.restricted})
-            places = [self._schema.index(key) for key in self._options.partitioned_by]
-            shared += (p for p in self._added if places and all(listed(p.patterns[i]) for i in places))
             write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
         late = self.set_aside - self._unread - self._faulty
         aside = {"malformed": self._unread, "document": self._faulty, "ungrammatical": late}
         self.findings = self._noticed + Findings(aside=aside)
-        self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all staged files; reading it twice computes nothing twice.
         return Slice(Tuples(self._read(paths, tuples), tuples, computed=True), tuple(new))
 
     def _unskipped(self, in_order: Iterable[StagedRange]) -> Iterator[StagedRange]:
-        """The ranges without what is behind the fault of a document that is skipped; notes the last such document."""
+        """The ranges without what is behind the fault of a document that is skipped; notes these documents."""
+        noted = dict(self.faulty)
         for piece in in_order:
-            left = without_document(piece, self.faulty)
-            if self._options.bad_documents == "skip":
-                bases = [
-                    base for one in left.bad if one.kind == "document" and (base := base_of(one, left)) is not None
-                ]
-                self._state.notes |= {FAULTY: bases[-1]} if bases else {}
+            left = without_documents(piece, noted)
+            for one in (one for one in left.bad if one.kind == "document" and self._options.bad_documents == "skip"):
+                range_ = max((r for r in piece.part.ranges if r.base + r.start <= one.position), key=_place)
+                noted[str(range_.stream)] = range_.document.where
             yield left
+        self._state.notes[FAULTY] = noted
+        if not noted:
+            del self._state.notes[FAULTY]
 
     @property
-    def faulty(self) -> int | None:
-        """The position at which the last document begins that was skipped from a fault on."""
-        return self._state.notes.get(FAULTY)
+    def faulty(self) -> Mapping[str, str]:
+        """The documents that are skipped from a fault on, by the numbers of their streams; `None` of the only one."""
+        found: Mapping[str, str] = self._state.notes.get(FAULTY, {})
+        return found
 
     def closed_below(self, attribute: str) -> Cut:
         """The cut below which the source has closed all values of an attribute, for ever."""
@@ -345,25 +361,7 @@ class SourceInput:
 
     def reached(self, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that the source has closed for ever; None if there are none."""
-        closed, i = self._closed.lasting, self._schema.index(attribute)
-        if closed.is_all:
-            return self._schema[i].domain.top
-        return (
-            next((high for _, high in closed.singles[i].value_set().intervals()), None) if i in closed.singles else None
-        )
-
-    def with_shared(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
-        """The slice with the punctuations that other partitions share: those that close only values of their own.
-
-        From now on, a tuple of this partition with such a value is ungrammatical.
-        """
-        shared = [p for other in others for p in other.shared.punctuations]
-        if not shared:
-            return slice_
-        self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
-        counts = sum((Findings(said=other.shared.counts) for other in others), Findings())
-        self._noticed, self.findings = self._noticed + counts, self.findings + counts
-        return Slice(slice_.tuples, (*slice_.punctuations, *self._closed.absorb(shared)))
+        return end_of_first(self._closed.lasting, attribute)
 
     def _read(self, staged: Sequence[StagedTuples], tuples: int) -> Frame:
         tables = [each for each in staged if isinstance(each, pa.Table)]
@@ -394,10 +392,7 @@ class SourceInput:
     @property
     def _mend(self) -> str:
         mine = [each for each in self._declared if each.source == self._plan_name]
-        mend = MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
-        if not (keys := self._options.partitioned_by):
-            return mend
-        return f"with partitionedBy {', '.join(keys)}, a value that one partition closes is closed in all; or {mend}"
+        return MEND if not mine else f"{MEND}; not all that is closed was sent by it: {mine[-1]}"
 
     def _grammatical(self, piece: StagedRange) -> StagedRange:
         """The range without the tuples that a punctuation before the range matches; lifespans are left to `_judged`.

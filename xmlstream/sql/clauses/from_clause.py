@@ -18,7 +18,7 @@ from sqlglot import exp
 from xmlstream.operators.asof_join import AsofKind
 from xmlstream.operators.explode import Explode
 from xmlstream.operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
@@ -56,11 +56,8 @@ class From:
         self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
     ) -> Relation:
         """The joined tables, filtered by WHERE."""
-        tables = [first]
-        for _, table in joins:
-            tables.append(
-                with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
-            )
+        names = Names(first.node.schema.names)
+        tables = [first, *(with_unique_names(table, names, self._analyst) for _, table in joins)]
         bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
         commas = [join for join in bare if not join.kind or len(bare) == len(joins)]
         parts = [tables[0]]  # of FROM, between commas
@@ -136,7 +133,7 @@ class From:
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = JoinCondition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
         whole = self._joined(left, right, how, equal, join)
-        merged = [field for pair in pairs for field in pair]
+        merged = dict.fromkeys(field for pair in pairs for field in pair)
         sides = (left,) if how in ("semi", "anti") else (left, right)
         rest = tuple(field for side in sides for field in side.fields if field not in merged)
         if how != "full":
@@ -145,13 +142,13 @@ class From:
             keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
             return Relation(whole.node, (*_qualified(others), *keys, *rest))
         items = [Item(name, named(name)) for name in whole.node.schema.names]
-        keys = ()
+        keys, taken = (), Names(whole.node.schema.names)
         for name, pair in zip(names, pairs, strict=True):
-            attribute = unique(name.name, [item.name or "" for item in items])
+            attribute = taken.take(name.name)
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
+        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)

@@ -4,7 +4,7 @@ The rules are those of `xmlstream.operators.punctuators`:
 
     order of ts, per sid, slack 10s, max_ahead 5m
     clock of ts, delay 2m
-    roster of sid (S01, S02), order of hour
+    roster of sid (S01, S02), order of hour, slack 1
     roster of sid (S01, S02)
     end of auction, end of region, when status = 'closed'
     end of sid, when kind = 'logout', or after 30m of ts
@@ -17,12 +17,13 @@ distance for a date is a number of days.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from xmlstream.operators.punctuate import Punctuate
+from xmlstream.dataclasses import replace
+from xmlstream.operators.punctuate import Punctuate, Streams, Ungrammatical
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
@@ -36,6 +37,7 @@ from xmlstream.punct_ns.notation import parse_pattern
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
 from xmlstream.punct_ns.pattern import Constant
 from xmlstream.punct_ns.schema import Schema, split_name
+from xmlstream.punct_ns.slices import STREAM
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.temporal_type import TimestampType
 from xmlstream.punct_ns.type_names import split_outside
@@ -45,7 +47,7 @@ PUNCTUATE = "punctuate"
 
 _RULE_HINT = (
     "a rule is `order of ts, per sid, slack 10s, max_ahead 5m`, `clock of ts, delay 2m`, "
-    "`roster of sid (S01, S02), order of hour`, `end of sid, when kind = 'logout', or after 30m of ts` or "
+    "`roster of sid (S01, S02), order of hour, slack 1`, `end of sid, when kind = 'logout', or after 30m of ts` or "
     "`end of tx after n, counting kind = 'row'`"
 )
 
@@ -56,14 +58,35 @@ def punctuated(node: Node, text: str) -> Node:
     Raises:
         UsageError, QueryError: A rule cannot be read, or does not fit the source.
     """
-    scan = node.operator
-    if not isinstance(scan, Scan):
-        what = "the options documents 'merge' and punctuate cannot be used together: merged documents have no order"
-        raise UsageError(what, hint="leave one of the two out")
     # Counts stand above what may close their groups earlier, which they then forget.
-    for rule in sorted(rules_of(text, node.schema), key=lambda rule: isinstance(rule, ByCount)):
-        node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
+    rules = sorted(rules_of(text, node.schema), key=lambda rule: isinstance(rule, ByCount))
+    if isinstance(node.operator, Streams):
+        return _each_punctuated(node, rules)
+    assert isinstance(node.operator, Scan)
+    return _ruled(node, rules, node.operator.options.ungrammatical)
+
+
+def _ruled(node: Node, rules: Iterable[Rule], ungrammatical: Ungrammatical) -> Node:
+    for rule in rules:
+        node = Node(Punctuate(rule, ungrammatical), (node,), "punctuate")
     return node
+
+
+def _each_punctuated(node: Node, rules: Sequence[Rule]) -> Node:
+    """A source of many document streams: a rule holds in each of them, a roster above all.
+
+    With a roster, each member is in order by itself, and what it closes in its stream is closed for it everywhere.
+    """
+    streams, below = node.operator, node.inputs[0]
+    assert isinstance(streams, Streams)
+    rosters = [rule for rule in rules if isinstance(rule, ByRoster)]
+    orders = [ByOrder(each.attribute, each.slack, None, each.member) for each in rosters if each.attribute is not None]
+    others = [rule for rule in rules if not isinstance(rule, ByRoster)]
+    below = _ruled(below, (rule.of_each(STREAM) for rule in (*orders, *others)), streams.ungrammatical)
+    keys = tuple(dict.fromkeys([*streams.rule.keys, *((each.member,) for each in rosters)]))
+    joined = replace(streams, rule=replace(streams.rule, keys=keys), positions=bool(rosters))
+    whole = Node(joined, (below,), node.label)
+    return _ruled(whole, (replace(each, attribute=None, slack=None) for each in rosters), streams.ungrammatical)
 
 
 def rules_of(text: str, schema: Schema) -> Iterator[Rule]:
@@ -198,8 +221,11 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
         if len(each) > 1 and each[0] == each[-1] == "'":
             hint = f"write {each[1:-1] or 'the name'}; a name with a comma stands in double quotes"
             raise UsageError(f"{each} on the roster of {member} has single quotes around it", hint=hint)
-    order = _name(parts.one("order of")) if "order of" in parts.unread else None
-    return ByRoster(order, member, tuple(roster))
+    if "order of" not in parts.unread:
+        return ByRoster(None, member, tuple(roster))
+    order = _name(parts.one("order of"))
+    slack = _distance("slack", parts.one("slack"), schema.attribute(order).domain) if "slack" in parts.unread else None
+    return ByRoster(order, member, tuple(roster), slack)
 
 
 def _no_roster(member: str, listed: str, what: str) -> UsageError:

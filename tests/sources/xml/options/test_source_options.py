@@ -97,7 +97,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"maxBytesPerSlice": "lots"}, "not a valid size"),
         ({"maxFilesPerSlice": "0"}, "not a valid number above 0"),
         ({"mode": "STRICT"}, "FAILFAST"),
-        ({"documents": "mix"}, "one of sequence, merge, directories, one"),
+        ({"documents": "mix"}, "one of sequence, files, directories, one"),
         ({"path.idd": "a"}, "names no attribute"),
         ({"path.id": "a///b"}, "not a valid path"),
         ({"path.id": "a//"}, "not a valid path"),
@@ -146,8 +146,8 @@ def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: 
 @pytest.mark.parametrize(
     ("giver", "refused"),
     [
-        ("user", "follow keepOpen close documentLog partitionOf columns"),
-        ("reader", "partitionOf columns"),
+        ("user", "follow keepOpen close documentLog columns"),
+        ("reader", "columns"),
         ("query", ""),
     ],
 )

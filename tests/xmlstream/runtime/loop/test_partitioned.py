@@ -7,18 +7,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 import xmlstream as xs
 from tests.harness.nights import IN_PROCESS_BY_DAY
 from xmlstream.diagnosis.inspection import plan_of
+from xmlstream.operators.storage.store import folder_at
 from xmlstream.punct_ns.errors import UngrammaticalStream, UsageError
-from xmlstream.punct_ns.schema import Schema
-from xmlstream.punct_ns.slices import POSITION
 from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.declared import declare
-from xmlstream.sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_own_values
 from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
@@ -91,8 +89,11 @@ def test_what_is_declared_of_a_partitions_own_values_holds_for_all(session: Sess
     feed.write(1, bid(2, 5))
     assert feed.answer() == {}
     checkpoint = tmp_path / "checkpoint"
+    last = made_whole(CommitLog(folder_at(checkpoint).below("commits")).records())
     for punctuation in ("<1, *>", "<*, 5>"):  # other partitions may have more of hour 5
-        declare(checkpoint, plan_of(checkpoint), None, "bid-partition-0", punctuation)
+        declare(checkpoint, plan_of(checkpoint), last, "bid/partition-0", punctuation)
+    with pytest.raises(UsageError, match="bid has no open stream partition-7"):
+        declare(checkpoint, plan_of(checkpoint), last, "bid/partition-7", "<1, *>")
     assert feed.answer() == {1: 1}
 
 
@@ -105,9 +106,9 @@ def test_a_tuple_of_a_value_that_another_partition_has_closed_is_ungrammatical(
     assert feed.answer() == {1: 1}
     feed.write(1, bid(1, 6), said(auction="2"))
     assert feed.answer() == {1: 1, 2: 1}
-    (letters,) = (tmp_path / "divert").rglob("bid-partition-1-*.jsonl")
+    (letters,) = (tmp_path / "divert").rglob("streams-*.jsonl")
     (letter,) = map(json.loads, letters.read_text().splitlines())
-    assert letter["source"] == "bid-partition-1"
+    assert letter["document"].endswith("partition-1/3.xml")
     strict = Feed(session, tmp_path / "fail")
     strict.write(0, bid(1, 5), said(auction="1"))
     strict.write(1, bid(2, 5))
@@ -128,23 +129,11 @@ def test_keys_of_several_attributes_are_fixed_by_all_of_them(session: Session, t
     assert feed.answer() == {1: 1}
 
 
-def test_punctuations_that_fix_the_key_are_those_with_constants_and_lists_for_it() -> None:
-    rows = [("1", None), ("2", "(,3]"), ("[4,5]", None), (None, "7"), ("{8,9}", None), ("null", "1"), ("(,6)", "2")]
-    table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows], POSITION: list(range(len(rows)))})
-    found = coalesced_punctuations(of_own_values(table, ["a"]), Schema.parse("a INT, b INT"))
-    assert {str(p) for p in found} == {"<1, *>", "<2, (,3]>", "<[8,9], *>", "<null, 1>"}
-    strings = pa.table({"a": ['"(x"', "(x,)", "*", '"*"'], POSITION: [0, 1, 2, 3]})
-    found = coalesced_punctuations(of_own_values(strings, ["a"]), Schema.parse("a STRING"))
-    assert [p.patterns[0] for p in found] == [p.patterns[0] for p in found if p.restricted]
-    assert len(found) == 2
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"documents": "sequence", "partitionedBy": "a"}, "needs several inputs, and documents 'sequence' is one"),
+        ({"documents": "sequence", "partitionedBy": "a"}, "needs several streams, and documents 'sequence' is one"),
         ({"documents": "directories", "partitionedBy": "b"}, "b"),
-        ({"documents": "directories", "partitionOf": "t"}, "partitionOf"),
     ],
 )
 def test_what_is_no_partition_is_said(options: dict[str, str], words: str) -> None:

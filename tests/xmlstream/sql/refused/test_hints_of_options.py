@@ -54,7 +54,7 @@ def test_what_is_proposed_for_an_option_of_sparks_is_taken(name: str) -> None:
 
 WRONG: list[tuple[str, str, str]] = [
     ("mode", "PERMISIVE", "PERMISSIVE"),
-    ("documents", "all", "merge"),
+    ("documents", "all", "files"),
     ("unfinished", "ignore", "skip"),
     ("onReplaced", "again", "new"),
     ("ungrammatical", "skip", "drop"),
@@ -89,8 +89,8 @@ def test_the_values_that_a_hint_names_are_taken(name: str, wrong: str, written: 
 TOGETHER: list[tuple[dict[str, str], str, dict[str, str]]] = [
     ({"rowtg": "r"}, "did you mean rowTag", {}),
     ({"path": "in/*.xml", "cleanSource": "archive"}, "sourceArchiveDir", {"sourceArchiveDir": "old"}),
-    ({"partitionedBy": "id"}, "documents 'directories' or 'merge'", {"documents": "directories"}),
-    ({"partitionedBy": "id"}, "documents 'directories' or 'merge'", {"documents": "merge"}),
+    ({"partitionedBy": "id"}, "documents 'directories' or 'files'", {"documents": "directories"}),
+    ({"partitionedBy": "id"}, "documents 'directories' or 'files'", {"documents": "files"}),
     ({"path.id": "position()"}, "unitTag 'open_auction'", {"unitTag": "open_auction"}),
     ({"path.name": "../title"}, "it names the element with the leaf", {"unitTag": "book"}),
     ({"sectionEnds": "open_auction id"}, "path.id '../@id'", {"path.id": "../@id"}),

@@ -135,7 +135,12 @@ def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_p
         ("order of ts", ", documents 'merged'", "table report: documents 'merged' is not known"),
         ("order of tz", "", "table report: there is no attribute tz"),
         ("clock of sid", "", "table report: the rule 'clock of sid' needs a TIMESTAMP"),
-        ("order of ts", ", documents 'merge'", "table report: the options documents 'merge' and punctuate"),
+        ("order of ts", ", documents 'merge'", "table report: documents 'merge' is not known"),
+        (
+            "end of sid, or after 5m of ts",
+            ", documents 'files'",
+            "table report: 'end of sid, or after 5m of ts' compares the times of all document streams",
+        ),
     ):
         with pytest.raises(QueryError, match=refusal) as told:
             script.read(query(text, more), {}, "q.sql")
