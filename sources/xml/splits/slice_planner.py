@@ -210,7 +210,7 @@ class Planner:
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
             if (passed := self._end_of_skipped(at)) is not None:
-                ended = at.document + 1 == len(sizes) and self._options.bad_documents == "skip"
+                ended = self._is_last(at, sizes, sound=False)
                 read.append((at.document, None))
                 at = self._passed(at, passed, ranges)
                 continue
@@ -241,8 +241,7 @@ class Planner:
                 if not found.ranges:
                     self._unfinished.pass_over(document, at.byte)
                 continue
-            is_over = found.state == "ended" or self._options.bad_documents == "skip"
-            ended = is_over and at.document + 1 == len(sizes)
+            ended = self._is_last(at, sizes, sound=found.state == "ended")
             read.append((at.document, self._left(found, size)))
             at = at.next(found.byte)
             files += 1
@@ -315,6 +314,10 @@ class Planner:
                 raise problem
             self._documents.read_anew(document)
             sizes.extend([_size(document)])
+
+    def _is_last(self, at: Offset, sizes: Sequence[int], *, sound: bool) -> bool:
+        """Whether the last document ends there: with its root, or where the rest of it is skipped."""
+        return at.document + 1 == len(sizes) and (sound or self._options.bad_documents == "skip")
 
     def _left(self, found: SplitScan, size: int) -> int | Row | None:
         """What is compared of a document that was read later on; nothing of one that is skipped, and may still grow."""
