@@ -66,7 +66,7 @@ _FULL_MONTHS = {
     "el": "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαΐου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου"
     " Οκτωβρίου Νοεμβρίου Δεκεμβρίου",
     "en": "January February March April May June July August September October November December",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre diciembre",
     "et": "jaanuar veebruar märts aprill mai juuni juuli august september oktoober november detsember",
     "fi": "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta"
     " syyskuuta lokakuuta marraskuuta joulukuuta",
