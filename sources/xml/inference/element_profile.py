@@ -347,7 +347,7 @@ class _Profiler:
 
     def __init__(self, sample: Sample, document: Document, encoding: str | None, *, alone: bool) -> None:
         self._sample, self._document, self._encoding = sample, document, encoding
-        self._another = "" if alone else ", or read it up to there: --option badDocuments=skip"
+        self._another = "" if alone else ", or --option badDocuments=skip passes over what is not well-formed"
         self._parser = safe_pull_parser(encoding)
         self._decoder: IncrementalDecoder | None = None
         self._stack: list[tuple[ElementProfile, Counter[str], int]] = [(sample.root, Counter(), 0)]

@@ -34,6 +34,8 @@ _GROWING = "if the document still grows, run with --keep-open or --follow; if it
 
 _CUT_OFF = "write the whole document under another name, or pass over its rest with the option unfinished 'skip'"
 
+_SKIPPED = "the option badDocuments 'skip' reads a document up to its fault, and goes on with the next one"
+
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
 
@@ -109,13 +111,16 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
 
 def error_of(bad: DeadLetter) -> MalformedInput:
     """Builds the error to raise if an item that would be set aside stops the reading."""
+    hint = mend(bad.kind, bad.reason, bad.document or "", bad.raw)
+    if bad.kind == "document":
+        hint = ", or ".join(filter(None, [hint, _SKIPPED]))
     return MalformedInput(
         bad.reason,
         document=bad.document,
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw),
+        hint=hint,
     )
 
 

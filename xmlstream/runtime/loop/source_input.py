@@ -78,9 +78,6 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
-SKIPPED = "the option badDocuments 'skip' reads a document up to its fault, and goes on with the next one"
-"""The hint for a document that is not well-formed."""
-
 MOST_PUNCTUATIONS = 256
 """The most punctuations that are compared with zone maps one by one."""
 
@@ -380,10 +377,7 @@ class SourceInput:
                 raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
             skips = one.kind == "document" and self._options.bad_documents == "skip"
             if not (is_late or skips) and (one.kind == "document" or self._options.mode == "FAILFAST"):
-                error = error_of(one)
-                if one.kind == "document":
-                    error.hint = "; or ".join(filter(None, [error.hint, SKIPPED]))
-                raise error
+                raise error_of(one)
             self.set_aside += 1
             diverts = self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE"
             if diverts or skips:
