@@ -42,7 +42,7 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.behaviour import Operator, Selection
 from xmlstream.operators.frames.expression import Order
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, DISTANCES, UNGRAMMATICAL, Rule, added
-from xmlstream.operators.punctuators.streams import ByStreams
+from xmlstream.operators.punctuators.streams import ByStreams, OpenStreams
 from xmlstream.operators.required_punctuations import Held, Way
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, require_positions
@@ -235,6 +235,7 @@ class Streams(Punctuate):
         return [((0, each),) for each in placed([p], p.schema.names, inputs[0])]
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        state.scratch(OpenStreams)  # also where no slice of a run has begun
         came = Punctuate.step(self, inputs, state)
         return came and replace(came, frame=came.frame.drop(STREAM, *([] if self.positions else [POSITION])))
 

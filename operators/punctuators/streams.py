@@ -13,12 +13,12 @@ constants of such attributes holds for all streams at once, since no other has t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.punctuators.rule import Facts, Rule, added, some_closed_more, unless_late, with_ended
-from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.pattern import Constant, Pattern, matches
 from xmlstream.punct_ns.punctuation import Punctuation, listed
@@ -40,6 +40,13 @@ have ended."""
 
 MOST_OVER = 1 << 10
 """The number of ranges and single values that ended streams had closed, and that are kept while others are open."""
+
+
+@dataclass(slots=True)
+class OpenStreams(NewPunctuations):
+    """Scratch of a slice: the numbers of the streams that are open at its end."""
+
+    numbers: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +137,13 @@ class ByStreams(Rule):
         def of_all(closed: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
             return common(closed, new, at, streams)
 
-        if all(False for _ in open_streams(sent.lasting, at, streams)):
+        if any(True for _ in open_streams(sent.lasting, at, streams)):
+            found = [*shared, *sent.following(each, of_all)]
+        elif state.scratch(OpenStreams).numbers:
+            found = [Punctuation.all(sent.set.schema)]  # each has closed everything before its end
+        else:
             found = [*shared, *over.set]
             over.forget(found)
-        else:
-            found = [*shared, *sent.following(each, of_all)]
         if found and _FIRST not in state.notes:
             state.notes[_FIRST] = str(self.begun(state))
         return found
@@ -143,9 +152,10 @@ class ByStreams(Rule):
         """The punctuation of wildcards: those of earlier slices alone make a tuple late, and they are known."""
         return Punctuation.all(schema), ""
 
-    def begin(self, streams: int, state: OperatorState) -> None:
-        """Counts the streams that have begun with the slice."""
+    def begin(self, streams: int, numbers: Collection[int], state: OperatorState) -> None:
+        """Counts the streams that have begun with the slice; these numbers are those of the open ones."""
         state.notes[_BEGUN] = str(streams)
+        state.scratch(OpenStreams).numbers = numbers
 
     def begun(self, state: OperatorState) -> int:
         """The number of streams that have begun."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import xmlstream as xs
-from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
-from tests.oracles.senders import NOTHING, World
-from xmlstream.session.engines import Session, is_in_process
+from tests.harness.nights import AT_NIGHT, SEED
+from tests.oracles.senders import World
+from xmlstream.session.engines import InProcessSession, Session
 
-BY_DAY, BY_NIGHT = 6, 200
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 CUTS = ("64m", "300", "60")
-
-
-DRAWS = range(SEED, SEED + (BY_NIGHT if AT_NIGHT else BY_DAY))
 
 
 class Table:
@@ -96,11 +96,8 @@ def drawn(seed: int, directory: Path, *, ahead: bool) -> World:
     return world
 
 
-@IN_PROCESS_BY_DAY
-@pytest.mark.parametrize("seed", DRAWS)
-def test_many_senders_answer_as_the_definition_at_every_cut(session: Session, tmp_path: Path, seed: int) -> None:
-    world = drawn(seed, tmp_path, ahead=not is_in_process(session))  # in process there is no max_ahead
-    tables = [Table(session, world, tmp_path / f"cut-{cut}", cut) for cut in (CUTS if seed % 3 else CUTS[:1])]
+def answers_as_defined(session: Session, world: World, directory: Path, cuts: Sequence[str]) -> None:
+    tables = [Table(session, world, directory / f"cut-{cut}", cut) for cut in cuts]
     for _ in range(6):
         world.step()
         world.read()
@@ -108,8 +105,20 @@ def test_many_senders_answer_as_the_definition_at_every_cut(session: Session, tm
             table.run()
             assert table.set_aside() == world.late, table.cut
             assert table.answers() == expected(world), table.cut
-    assert world.closed >= NOTHING
     world.finish()
     for table in tables:
         table.query().run(table.directory / "out", checkpoint=table.directory / "state")
         assert table.answers() == expected(world, ended=True), table.cut
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + (200 if AT_NIGHT else 6)))
+def test_many_senders_answer_as_the_definition_at_every_cut(
+    in_process: InProcessSession, tmp_path: Path, seed: int
+) -> None:
+    answers_as_defined(in_process, drawn(seed, tmp_path, ahead=False), tmp_path, CUTS if seed % 3 else CUTS[:1])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(SEED, SEED + (8 if AT_NIGHT else 1)))
+def test_many_senders_answer_so_on_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    answers_as_defined(spark, drawn(seed, tmp_path, ahead=True), tmp_path, CUTS[:1])

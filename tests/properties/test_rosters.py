@@ -50,14 +50,15 @@ def streams(draw: st.DrawFn) -> list[tuple[list[Tuple], list[Punctuation]]]:
 class Expected:
     """What each member has closed: by punctuations, and with `in_order` by its greatest value."""
 
-    def __init__(self, *, in_order: bool) -> None:
+    def __init__(self, *, in_order: bool, slack: int) -> None:
+        self.slack = slack
         self.in_order, self.said, self.members = in_order, list[Punctuation](), list(MEMBERS)
         self.latest: dict[str, int] = {}
         self.over: list[Tuple] = []
 
     def has_passed(self, t: Tuple) -> bool:
         """Whether all members have left a tuple's value behind, before a change of the roster counts."""
-        return self.in_order and all(t[1] < self.latest.get(member, -1) for member in self.members)
+        return self.in_order and all(t[1] < self.latest.get(member, -1) - self.slack for member in self.members)
 
     def takes(self, t: Tuple) -> bool:
         """Whether a tuple is on time."""
@@ -73,10 +74,8 @@ class Expected:
         self.over = [t for t in UNIVERSE if t in self.over or self._is_over(t)]
 
     def _is_over(self, t: Tuple) -> bool:
-        by = (
-            oracle.set_match((who, *t[1:]), self.said) or (self.in_order and t[1] < self.latest.get(who, -1))
-            for who in self.members
-        )
+        below = {who: self.latest.get(who, -1) - self.slack for who in self.members if self.in_order}
+        by = (oracle.set_match((who, *t[1:]), self.said) or t[1] < below.get(who, -1) for who in self.members)
         return all(by)
 
     def closed(self, t: Tuple) -> bool:
@@ -90,16 +89,16 @@ EXAMPLES = settings(
 
 @pytest.mark.sampled(2)
 @IN_PROCESS_BY_DAY
-@pytest.mark.parametrize("order", [None, "n"])
+@pytest.mark.parametrize(("order", "slack"), [(None, None), ("n", None), ("n", 2)])
 @pytest.mark.parametrize("ungrammatical", ["divert", "fail"])
 def test_what_all_members_have_closed_is_closed(
-    session: Session, order: str | None, ungrammatical: Ungrammatical
+    session: Session, order: str | None, slack: int | None, ungrammatical: Ungrammatical
 ) -> None:
     @EXAMPLES
     @given(streams(), st.integers(0, 4), st.data())
     def holds(slices: list[tuple[list[Tuple], list[Punctuation]]], restart: int, data: st.DataObject) -> None:
-        expected, told = Expected(in_order=order is not None), list[Punctuation]()
-        rule = ByRoster(order, "WHO", MEMBERS)
+        expected, told = Expected(in_order=order is not None, slack=slack or 0), list[Punctuation]()
+        rule = ByRoster(order, "WHO", MEMBERS, slack)
         with tempfile.TemporaryDirectory() as directory:
             running = Running(session, Path(directory), Punctuate(rule, ungrammatical), SCHEMA, positioned=True)
             came = 0

@@ -25,7 +25,7 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.distinct_on import DistinctOn
 from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
 from xmlstream.operators.multiway_join import MultiwayJoin
-from xmlstream.operators.punctuate import Punctuate, Ungrammatical
+from xmlstream.operators.punctuate import Ungrammatical
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.operators.secret_window import SecretWindow
 from xmlstream.operators.sort import Sort
@@ -45,7 +45,7 @@ from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.script import analyst_of, plan_over
 from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.tables.stream_options import rules_of
+from xmlstream.sql.tables.stream_options import ruled, rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -312,7 +312,7 @@ class Query(Runnable):
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
-        return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
+        return Query(self.spark, ruled(self.root, [rule], ungrammatical))
 
     def group_by(self, *keys: str | Column) -> Groups:
         """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""

@@ -37,6 +37,7 @@ from xmlstream.punct_ns.pattern import Constant, patterns
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import STREAM
 from xmlstream.punct_ns.sql_type import BooleanType, StringType
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
@@ -224,14 +225,15 @@ class ClosedMap:
         """What a source and its rules have closed so far: by attribute, and the first punctuations on several."""
         with self._lock:
             closed = self._held[source].set
-            texts = [f"{a.name} {frontier(closed.values(a.name))}" for a in closed.schema if a.name in _alone(closed)]
+            shown = [a.name for a in closed.schema if a.name in _alone(closed) and a.name != STREAM]
+            texts = [f"{name} {frontier(closed.values(name))}" for name in shown]
             several = [str(p) for p in closed if len(p.restricted) > 1]
         more = [f"and {len(several) - SHOWN:,} more"] if len(several) > SHOWN else []
         return [*texts, *several[:SHOWN], *more]
 
     def _axes_of(self, places: Sequence[SourceAttribute]) -> Iterator[Axis]:
         """The axes of a group of attributes, one for each type; one of numbers if there are too many strings."""
-        shown = [place for place in places if self._is_shown(*place)]
+        shown = [place for place in places if place[1] != STREAM and self._is_shown(*place)]
         counts = {place: self._on_disk[place[0]].rows.get(place[1], 0) for place in shown if place[0] in self._on_disk}
         if any(count > MOST_VALUES for count in counts.values()):
             yield self._counted(shown, counts)

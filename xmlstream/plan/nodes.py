@@ -129,7 +129,7 @@ class GivenTable:
 
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files of one of Spark's formats, a database's table, a DataFrame, or a table of Arrow's.
+    """A static table, read once: files in one of Spark's formats, a database's table, a DataFrame, or one of Arrow's.
 
     Under another `version` it is read again, where a run takes the query over.
     """

@@ -122,7 +122,8 @@ class Noticed:
 
     def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
-        more = {name: {"silences": self.silences.get(name, {}), "behind": self.behind.get(name)} for name in self.found}
+        behind = {name: late for name, late in self.behind.items() if late != Behind(late.until)}
+        more = {name: {"silences": self.silences.get(name, {}), "behind": behind.get(name)} for name in self.found}
         return {name: SourceRecord.extending(one, **more[name]) for name, one in self.found.items()}
 
     def plus(

@@ -49,7 +49,7 @@ class SourceProgress:
         self._sent: dict[str, tuple[int, datetime]] = {}
         self._pauses: dict[str, timedelta] = {}
         self._closed, self._declared = set[str](), set[str]()
-        self._behind: dict[str, Behind] = {}
+        self._behind: dict[str, Behind | None] = {}
 
     @staticmethod
     def of(root: Node, begun: datetime | None = None) -> SourceProgress:
@@ -72,8 +72,8 @@ class SourceProgress:
                 before = self._sent.get(name, last)
                 self._sent[name] = max(before, last)
                 self._pauses[name] = max(self._pauses.get(name, timedelta()), last[1] - before[1])
-            if name in record.noticed and (behind := record.noticed[name].behind) is not None:
-                self._behind[name] = behind
+            if name in record.noticed:
+                self._behind[name] = record.noticed[name].behind
             if record.end.get(name, {}).get("closed") or self._all[name] in record.state(name).sets.get("added", ()):
                 self._closed.add(name)
 
@@ -105,7 +105,8 @@ class SourceProgress:
 
     def is_passed(self, source: str, now: datetime) -> bool:
         """Whether tuples have waited for too long for a source that rules punctuate and that another has passed."""
-        return source not in self._closed and source in self._behind and self._behind[source].is_late(now)
+        behind = self._behind.get(source)
+        return source not in self._closed and behind is not None and behind.is_late(now)
 
 
 def punctuated_sources(root: Node) -> dict[str, str]:

@@ -7,7 +7,7 @@ itself compares. An attribute of `uniqueIds` is closed behind each tuple, as its
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.notation import format_pattern
-from xmlstream.punct_ns.pattern import Constant
+from xmlstream.punct_ns.pattern import Constant, Pattern
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import LIFESPAN, POSITION, arrow_type
@@ -24,7 +24,7 @@ from xmlstream.sources.places import Document
 from xmlstream.sources.xml.grammar.grammar_filter import GrammarFilter
 from xmlstream.sources.xml.grammar.late_tuples import late_items
 from xmlstream.sources.xml.options.reading import Reading
-from xmlstream.sources.xml.options.source import SourceOptions
+from xmlstream.sources.xml.options.source import SourceOptions, of_streams
 from xmlstream.sources.xml.parser.findings_collector import Findings, restriction_counts
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
@@ -45,15 +45,17 @@ def staged(
         first: The position of the first item.
         stage: The directory for the file of the tuples.
     """
-    every = list(_with_ids(items, options))
+    wide = of_streams(options)
+    every = list(_in_stream(_with_ids(items, options), wide))
     rows = [(at, item) for at, item in enumerate(every, first) if not isinstance(item, Punctuation)]
     said = [(at, item) for at, item in enumerate(every, first) if isinstance(item, Punctuation)]
     types = [ColumnReader.of(options, index).type for index in range(len(options.schema))]
-    tuples, punctuations = _tuples(rows, options.schema, types), _punctuations(said, options.schema)
+    types += [pa.int64()] * (len(wide.schema) - len(types))
+    tuples, punctuations = _tuples(rows, wide.schema, types), _punctuations(said, wide.schema)
     part = RangePart(
         Reading.of(options), 0, (ByteRange(Document.at(f"slice {slice_id + 1} of the test"), first, 0, 0),)
     )
-    sieve = GrammarFilter(options, tuples.schema)
+    sieve = GrammarFilter(wide, tuples.schema)
     sieve.add(tuples, punctuations)
     left = sieve.rest()
     path = None
@@ -91,6 +93,18 @@ def _with_ids(items: Sequence[Item], options: SourceOptions) -> Iterator[Item]:
         if not isinstance(item, Punctuation):
             for i in options.structural.unique:
                 yield Punctuation.at(options.schema, {i: Constant(item[i])})  # type: ignore[arg-type]  # canonical
+
+
+def _in_stream(items: Iterable[Item], options: SourceOptions) -> Iterator[Item]:
+    """The items of the first stream, if the source has many: what closes everything holds for all."""
+    for item in items:
+        if not options.is_many:
+            yield item
+        elif not isinstance(item, Punctuation):
+            yield (*item, 0)
+        else:
+            stream: dict[int, Pattern] = {len(item.schema): Constant(0)} if item.restricted else {}
+            yield Punctuation.at(options.schema, {i: item.patterns[i] for i in item.restricted} | stream, item.lifespan)
 
 
 def _tuples(rows: Sequence[tuple[int, Tuple]], schema: Schema, types: Sequence[pa.DataType]) -> pa.RecordBatch:

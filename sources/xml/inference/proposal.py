@@ -49,7 +49,7 @@ from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
 from xmlstream.sources.xml.options.option_table import by_proper_names
 from xmlstream.sources.xml.options.qualified_names import CHILDREN, namespace_prefixes, with_namespace
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.splits.documents import Documents
+from xmlstream.sources.xml.splits.documents import Documents, opener_of
 
 _FEW = 3
 """The number of rows below which nothing is guessed."""
@@ -320,7 +320,8 @@ def proposal(
     tags = tuple(_tag(other, sample, {}) for other in others)
     guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
     zone = () if "timeZone" in options else _local_times(found.columns)
-    found = replace(found, others=tags, guesses=(*guessed, *zone))
+    grow = () if "documents" in options else _side_by_side(documents)
+    found = replace(found, others=tags, guesses=(*guessed, *zone, *grow))
     if not more:
         return found
     where = f"The path leads to {counted(len(more), 'other document')}, too: {few(more)}"
@@ -334,6 +335,33 @@ def _documents(base: SourceOptions, path: str) -> Sequence[Document]:
     if not documents:
         raise InputError(f"there is no document at {shown(path)}")
     return documents
+
+
+_LOOKED_AT, _ENDS = 16, 1 << 12
+"""The documents, and the bytes at both ends of each, by which those that still grow are told."""
+
+
+def _side_by_side(documents: Sequence[Document]) -> tuple[Guess, ...]:
+    """That documents are streams of their own, if several of the first have no end yet."""
+    growing = [document for document in documents[:_LOOKED_AT] if _is_unfinished(document)]
+    if len(growing) < 2:
+        return ()
+    are = f"{len(growing)} of the first {min(len(documents), _LOOKED_AT)} documents have no end"
+    return (Guess("documents", "files", f"a guess: {are}; so each is a stream that grows"),)
+
+
+def _is_unfinished(document: Document) -> bool:
+    """Whether the last end tag of a document is not that of its root; False if that is not known."""
+    try:
+        with document.reader() as file:
+            begin = file.read(_ENDS)
+            file.seek(max(0, document.status().size - _ENDS))
+            end = file.read()
+    except OSError:
+        return False
+    root = re.search(rb"<([^\s<>!?/]+)", re.sub(rb"<!--.*?-->", b"", begin, flags=re.DOTALL))
+    last = re.findall(rb"</([^\s<>]+)\s*>", end)
+    return root is not None and opener_of(begin) is None and (not last or last[-1] != root[1])
 
 
 def declared_proposal(

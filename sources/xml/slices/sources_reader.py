@@ -58,6 +58,7 @@ class SourcesReader:
         """
         self.sources = tuple(sources)
         self._ahead, self._faulty = ahead, faulty
+        self._read_last: tuple[Mapping[str, Any], list[Offset]] = {}, []
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="name each of them")
@@ -98,6 +99,8 @@ class SourcesReader:
                 ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
         if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
             ends = list(map(MicroBatches.at_clock, self._slicings, ends))
+        if ends == starts:
+            return start
         return {source.name: end.json() for source, end in zip(self.sources, ends, strict=True)}
 
     def _in_step(self, waiting: Sequence[int], budgets: Sequence[int | None]) -> list[int | None]:
@@ -134,7 +137,9 @@ class SourcesReader:
                 f"the checkpoint records how far {', '.join(json)} were read, but this query has other sources",
                 hint="it was written by another version of xmlstream; begin with a new checkpoint",
             )
-        return [Offset.from_json(json[source.name]) for source in self.sources]
+        if json is not self._read_last[0]:
+            self._read_last = json, [Offset.from_json(json[source.name]) for source in self.sources]
+        return list(self._read_last[1])
 
 
 def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends: Sequence[Offset]) -> None:

@@ -285,11 +285,12 @@ class Planner:
         stuck = self._documents.known[at.document] if at.document < len(sizes) and not at.closed else None
         behind = len(sizes) - at.document - 1
         if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+            apart = "documents 'files' reads documents side by side; or " if behind else ""
             raise InputError(
                 f"{stuck.where} is unfinished, and was not written to for a while",
                 where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
-                hint="write its end tag; or documents 'files' reads the documents side by side; or unfinished 'skip'"
-                " goes on without its rest, which is lost if it comes; unfinishedAge sets how long to wait",
+                hint=f"write its end tag; or {apart}unfinished 'skip' goes on without its rest, which is lost if it"
+                " comes; unfinishedAge sets how long to wait",
             )
         if not self._documents.single:
             name, left = (stuck.where, behind) if stuck else (None, 0)

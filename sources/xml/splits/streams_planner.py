@@ -14,6 +14,7 @@ order within a slice, and mean nothing beyond.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -44,7 +45,11 @@ class Found:
 
     def streams(self, start: Offset) -> dict[int, OpenStream]:
         """The open streams from an offset on, with those that begin."""
-        known = {one.number: replace(one, place=self.places[one.number]) for one in start.streams}
+        places = self.places
+        known = {
+            one.number: one if places[one.number] is one.place else replace(one, place=places[one.number])
+            for one in start.streams
+        }
         return known | {n: OpenStream(n, self.places[n]) for n in range(start.document, self.begun)}
 
 
@@ -59,6 +64,8 @@ class StreamsPlanner:
         self._are_files = options.documents == "files"
         self._unfinished = Unfinished(options)
         self._planners: dict[int, tuple[Mapping[str, Any], Documents, Planner]] = {}
+        self._looked: dict[int, tuple[OpenStream, object, Tail[int]]] = {}
+        self._quiet: dict[int, tuple[OpenStream, object]] = {}
 
     def sizes(self, start: Offset) -> Found:
         """Finds streams, and what is there of each.
@@ -70,11 +77,25 @@ class StreamsPlanner:
         if not start.closed:
             self._find(start, places)
         found = Found(max(start.document, len(self._documents.known)), places, {})
-        sizes = {
-            number: Tail[int]() if one.ended else self._planner(one).sizes(one.offset())
-            for number, one in found.streams(start).items()
-        }
-        return replace(found, sizes=sizes)
+        return replace(found, sizes={number: self._sizes(one) for number, one in found.streams(start).items()})
+
+    def _sizes(self, one: OpenStream) -> Tail[int]:
+        """The sizes of a stream's documents; a file whose status is as it was is not looked at again."""
+        if one.ended:
+            return Tail[int]()
+        status = None
+        if self._are_files:
+            with suppress(FileNotFoundError):
+                status = self._documents.recorded(one.place).status()
+        known = self._looked.get(one.number)
+        if known is None or status is None or known[:2] != (one, status):
+            sizes = self._planner(one).sizes(one.offset())
+            known = self._looked[one.number] = one, status if self._are_files else list(sizes), sizes
+        return known[2]
+
+    def _is_quiet(self, one: OpenStream) -> bool:
+        """Whether a stream was advanced in vain when it was as it is now."""
+        return self._quiet.get(one.number) == self._looked[one.number][:2]
 
     def _find(self, start: Offset, places: dict[int, Mapping[str, Any]]) -> None:
         """Adds the streams that have come; one that was renamed has another place."""
@@ -97,8 +118,8 @@ class StreamsPlanner:
 
     def _waiting(self, start: Offset, found: Found) -> dict[int, int]:
         """The number of bytes of each stream that wait to be read."""
-        streams = found.streams(start).items()
-        return {n: self._planner(one).waiting(one.offset(), found.sizes[n]) for n, one in streams if not one.ended}
+        streams = ((n, one) for n, one in found.streams(start).items() if not (one.ended or self._is_quiet(one)))
+        return {n: self._planner(one).waiting(one.offset(), found.sizes[n]) for n, one in streams}
 
     def waiting(self, start: Offset, found: Found) -> int:
         """The number of bytes that wait to be read."""
@@ -124,6 +145,9 @@ class StreamsPlanner:
                 places[number], more = planner.advance(places[number], sizes, length)
                 ranges.setdefault(number, []).extend(more)
                 left = None if left is None else left - sum(range_.length for range_ in more)
+        for number, one in streams.items():
+            if number in places and number in ranges and places[number] == one.offset():
+                self._quiet[number] = self._looked[number][:2]
         self._pass_over(streams, places, ranges)
         ended = [number for number, at in places.items() if at.closed]
         for number in ended:
@@ -206,6 +230,8 @@ class StreamsPlanner:
     def _end(self, one: OpenStream) -> None:
         """Forgets a stream, but for what tells whether its document is replaced later."""
         _, documents, _ = self._planners.pop(one.number)
+        self._looked.pop(one.number)
+        self._quiet.pop(one.number, None)
         if self._are_files:
             self._documents.has_ended(self._documents.recorded(one.place), documents)
 

@@ -28,7 +28,7 @@ from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
-from xmlstream.runtime.checkpoint.declared import DeclaredNotes, rosters
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep, end_of_first
@@ -213,6 +213,8 @@ class Execution:
     def _wrong_order(self, ranges: Sequence[StagedRange]) -> str:
         """What a source's documents in the order of their names may have to do with late tuples; empty if nothing."""
         for each in ranges:
+            if any(range_.stream is not None for range_ in each.part.ranges):
+                continue  # its documents are read side by side
             read = [self._read_last.get(each.source, ""), *(range_.document.where for range_ in each.part.ranges)]
             if pair := numbered_wrong(list(filter(None, read))):
                 first, then = pair
@@ -260,7 +262,7 @@ class Execution:
         self._states.begin(slice_.number, slice_.time, self._inputs.closings())
         if self._clocks:
             self._clocks.begin(self._states, slice_.end)
-        self._begin_streams(slice_.end)
+        self._begin_streams(slice_)
         self._change_rosters(slice_.declared)
 
     def _parts(self, slice_: _Begun) -> list[Walked]:
@@ -369,13 +371,18 @@ class Execution:
             self._clocks.wait(self._states)
         self._on_commit(record)
 
-    def _begin_streams(self, end: Mapping[str, Any]) -> None:
+    def _begin_streams(self, slice_: _Begun) -> None:
         """Has the streams that a slice finds in sources of many count from its beginning on."""
         for node, state in self._states.items():
             if isinstance(streams := node.operator, Streams):
                 source = self._names[leaf(node)]
-                if (at := end.get(self.read_with.get(source, source))) is not None:
-                    streams.rule.begin(at["document"], state)
+                end = slice_.end.get(self.read_with.get(source, source), {})
+                if "document" in end:
+                    # One that somebody has left out has ended.
+                    declared = declared_of([*self._declared, *slice_.declared], source, node.inputs[0].schema)
+                    left = {p.patterns[-1].value for p in declared if p.restricted == (len(p.schema) - 1,)}  # type: ignore[union-attr]
+                    numbers = {one["number"] for one in end.get("streams", ())} - left
+                    streams.rule.begin(end["document"], numbers, state)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""

@@ -58,7 +58,8 @@ class From:
         """The joined tables, filtered by WHERE."""
         names = Names(first.node.schema.names)
         tables = [first, *(with_unique_names(table, names, self._analyst) for _, table in joins)]
-        bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
+        stated = ("on", "using", "method")
+        bare = [join for join, _ in joins if not (any(join.args.get(part) for part in stated) or is_asof(join))]
         commas = [join for join in bare if not join.kind or len(bare) == len(joins)]
         parts = [tables[0]]  # of FROM, between commas
         for (join, _), table in zip(joins, tables[1:], strict=True):
@@ -108,7 +109,12 @@ class From:
         how = _HOW.get((side, "" if kind == "ASOF" else kind))
         if how is None:
             raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", join)
-        if (names := join.args.get("using")) is not None:
+        names = join.args.get("using")
+        if (method := str(join.args.get("method") or "").upper()) == "NATURAL":
+            names = self._common(left, right, join)
+        elif method:
+            raise self._text.error(f"{method} JOIN is not supported", join)
+        if names is not None:
             return self._using(left, right, how, names, join)
         on = join.args.get("on")
         conditions = [] if on is None else conjuncts(resolve(on, left.beside(right), self._text))
@@ -149,6 +155,16 @@ class From:
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
         return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
+
+    def _common(self, left: Relation, right: Relation, join: exp.Join) -> list[exp.Identifier]:
+        """The names that both sides have, in the order of the left one, for NATURAL JOIN."""
+        there = {field.name.lower() for field in right.fields if field.starred}
+        names = [field.name for field in left.fields if field.starred and field.name.lower() in there]
+        if not names:
+            here, other = (", ".join(f.name for f in side.fields if f.starred) for side in (left, right))
+            hint = f"write the equality with ON; the sides have {here}, and {other}"
+            raise self._text.error("NATURAL JOIN of sides without a name in common is not supported", join, hint)
+        return [exp.to_identifier(name) for name in dict.fromkeys(names)]
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)

@@ -34,7 +34,9 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
         QueryError: An attribute is neither a key nor aggregated, or an aggregate contains another.
     """
     text, group, condition = listed.text, tree.args.get("group"), tree.args.get("having")
-    trees = [] if group is None else listed.keys(group.expressions)
+    trees = () if group is None else listed.keys(group.expressions)
+    if group is not None and group.args.get("all"):
+        trees = tuple(item.tree.unnest() for item in listed.items if not aggregates_in(item.tree))
     having = [] if condition is None else [listed.having(condition.this, trees)]
     for inner in aggregates_in(*trees):
         raise text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")

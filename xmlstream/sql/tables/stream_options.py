@@ -32,7 +32,7 @@ from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Node, Scan
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import UsageError
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import parse_pattern
 from xmlstream.punct_ns.numeric_type import DecimalType, FloatType
 from xmlstream.punct_ns.pattern import Constant
@@ -60,10 +60,30 @@ def punctuated(node: Node, text: str) -> Node:
     """
     # Counts stand above what may close their groups earlier, which they then forget.
     rules = sorted(rules_of(text, node.schema), key=lambda rule: isinstance(rule, ByCount))
+    assert isinstance(node.operator, Scan | Streams)
+    scan = node.operator
+    return ruled(node, rules, scan.options.ungrammatical if isinstance(scan, Scan) else scan.ungrammatical)
+
+
+def ruled(node: Node, rules: Sequence[Rule], ungrammatical: Ungrammatical) -> Node:
+    """A source, or any other node, punctuated by rules; a source of many document streams in each of these.
+
+    Raises:
+        UsageError, QueryError: A rule does not fit it.
+    """
     if isinstance(node.operator, Streams):
-        return _each_punctuated(node, rules)
-    assert isinstance(node.operator, Scan)
-    return _ruled(node, rules, node.operator.options.ungrammatical)
+        return _each_punctuated(node, rules, ungrammatical)
+    below, is_source = node, True
+    while len(below.inputs) == 1 and not isinstance(below.operator, Streams):
+        is_source, (below,) = is_source and isinstance(below.operator, Punctuate), below.inputs
+    if not isinstance(below.operator, Streams):
+        return _ruled(node, rules, ungrammatical)
+    if not is_source:
+        raise QueryError(
+            "a rule needs the order of a source, which many document streams together have not",
+            hint="punctuate the source itself, by its option punctuate: the rule holds in each stream",
+        )
+    return Node(node.operator, (ruled(node.inputs[0], rules, ungrammatical),), node.label)
 
 
 def _ruled(node: Node, rules: Iterable[Rule], ungrammatical: Ungrammatical) -> Node:
@@ -72,7 +92,7 @@ def _ruled(node: Node, rules: Iterable[Rule], ungrammatical: Ungrammatical) -> N
     return node
 
 
-def _each_punctuated(node: Node, rules: Sequence[Rule]) -> Node:
+def _each_punctuated(node: Node, rules: Sequence[Rule], ungrammatical: Ungrammatical) -> Node:
     """A source of many document streams: a rule holds in each of them, a roster above all.
 
     With a roster, each member is in order by itself, and what it closes in its stream is closed for it everywhere.
@@ -82,11 +102,11 @@ def _each_punctuated(node: Node, rules: Sequence[Rule]) -> Node:
     rosters = [rule for rule in rules if isinstance(rule, ByRoster)]
     orders = [ByOrder(each.attribute, each.slack, None, each.member) for each in rosters if each.attribute is not None]
     others = [rule for rule in rules if not isinstance(rule, ByRoster)]
-    below = _ruled(below, (rule.of_each(STREAM) for rule in (*orders, *others)), streams.ungrammatical)
+    below = _ruled(below, (rule.of_each(STREAM) for rule in (*orders, *others)), ungrammatical)
     keys = tuple(dict.fromkeys([*streams.rule.keys, *((each.member,) for each in rosters)]))
-    joined = replace(streams, rule=replace(streams.rule, keys=keys), positions=bool(rosters))
+    joined = replace(streams, rule=replace(streams.rule, keys=keys), positions=streams.positions or bool(rosters))
     whole = Node(joined, (below,), node.label)
-    return _ruled(whole, (replace(each, attribute=None, slack=None) for each in rosters), streams.ungrammatical)
+    return _ruled(whole, (replace(each, attribute=None, slack=None) for each in rosters), ungrammatical)
 
 
 def rules_of(text: str, schema: Schema) -> Iterator[Rule]:

@@ -42,6 +42,7 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
         ("order of x, slack 0.25", [ByOrder("x", 0.25)]),
         ("clock of ts; order of n", [ByClock("ts"), ByOrder("n")]),
         ("clock of ts, delay 2m", [ByClock("ts", timedelta(minutes=2))]),
+        ("roster of sid (S01), order of n, slack 3", [ByRoster("n", "sid", ("S01",), 3)]),
         ('roster of sid (S01, "S;,2"), order of n', [ByRoster("n", "sid", ("S01", "S;,2"))]),
         ("roster of sid (O'Brien, 't Hooft, \"D'Arcy; 2\"), order of n; order of x", [OF_NAMES, ByOrder("x")]),
         ("order of n, roster of d (2026-11-25)", [ByRoster("n", "d", (date(2026, 11, 25),))]),
