@@ -83,6 +83,7 @@ READ_OPTIONS = keywords_in(
     ungrammatical = 'fail': What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.
     unfinished = 'wait': What happens to a document without an end that does not grow: `wait`, `fail` or `skip`.
     unfinishedAge = '10m': After which time that happens, such as `10m`.
+    badDocuments = 'fail': What happens to a document that is not well-formed: `fail` or `skip`.
     onReplaced = 'fail': What happens if another file replaces a document: `fail` or `new`.
     maxBytesPerSlice = None: How much of the source is in one slice, such as `16m`; None for slices that grow.
     maxBytesPerPartition = '16m': How much of the source one task parses.
