@@ -367,8 +367,8 @@ class Execution:
         for node, state in self._states.items():
             if isinstance(streams := node.operator, Streams):
                 source = self._names[leaf(node)]
-                if end := slice_.end.get(self.read_with.get(source, source)):
-                    at = Offset.from_json(end)
+                at = Offset.from_json(slice_.end.get(self.read_with.get(source, source), {}))
+                if at.document > 0:
                     # One that somebody has left out has ended.
                     declared = declared_of([*self._declared, *slice_.declared], source, node.inputs[0].schema)
                     left = {p.patterns[-1].value for p in declared if p.restricted == (len(p.schema) - 1,)}  # type: ignore[union-attr]
