@@ -399,3 +399,19 @@ def test_a_case_of_the_test_kit_is_one_stream() -> None:
     )
     assert str(case.slice(t="(1, 7) (2, 7)")) == "(1, 1) <(,1], *>"
     assert str(case.end()) == "(2, 1) <*, *>"
+
+
+@pytest.mark.parametrize("documents", ["files", "directories"])
+def test_a_changed_query_goes_on_in_each_stream(in_process: InProcessSession, tmp_path: Path, documents: str) -> None:
+    feed = Feed(in_process, tmp_path, "order of at, slack 2", documents=documents)
+    names = ("a/1", "b/1") if documents == "directories" else ("a", "b")
+    feed.write(names[0], 1, 3, 4)
+    feed.write(names[1], 1, 5)
+    assert feed.run() == {1: 2}
+    feed.options["punctuate"] = "order of at, slack 1"
+    feed.write(names[0], 6)
+    feed.write(names[1], 4, 6)
+    assert feed.run(change=True) == {1: 2, 3: 1, 4: 2}
+    feed.write(names[0], end=True)
+    feed.write(names[1], end=True)
+    assert feed.run(keep_open=False) == {1: 2, 3: 1, 4: 2, 5: 1, 6: 2}
