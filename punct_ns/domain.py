@@ -28,6 +28,9 @@ class _Beyond(Greatest):
 
 BEYOND = _Beyond()
 
+_DIGITS = {"FLOAT": 6, "DOUBLE": 15}
+"""The decimal digits that each value of the type holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
@@ -154,6 +157,22 @@ class Domain:
         '2003-05-15T15:20:00Z'
         """
         return self.sql.write(value)
+
+    def shown(self, value: object) -> str:
+        """Writes a value, or null, for people: of a DOUBLE or FLOAT without the last digits, which are inexact.
+
+        >>> Domain("DOUBLE").shown(83525.11000000002), Domain("INT").shown(None)
+        ('83525.11', 'null')
+        """
+        if value is None:
+            return "null"
+        if self.opaque:
+            return str(value)
+        exact = self.normal(value)
+        if isinstance(exact, float) and math.isfinite(exact):
+            short = f"{exact:.{_DIGITS.get(self.type, 17)}g}"
+            return short if float(short) != exact else self.write(exact)
+        return self.write(exact)
 
     def normal(self, value: object) -> Value:
         """Converts a value to its canonical form; ValueError if it is not of the type. Ignores the declared bounds.

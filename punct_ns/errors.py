@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import base64
 import json
+import linecache
 import re
+import sys
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +46,20 @@ class XmlStreamError(Exception):
 
     def __str__(self) -> str:
         return format_error(self)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in the place of a traceback: the sentence, and the line of the notebook that raised it.
+
+        `%xmode Verbose` before the cell shows the calls within the library, too.
+        """
+        shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if getattr(getattr(shell, "InteractiveTB", None), "mode", "") == "Verbose":
+            full: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+            return full
+        own = [(f, n) for f, n in walk_tb(self.__traceback__) if f.f_globals.get("__name__") == "__main__"]
+        line = linecache.getline(own[-1][0].f_code.co_filename, own[-1][1]).strip() if own else ""
+        at = [f"in line {own[-1][1]} of the cell: {line}"] if line and not line.startswith("get_ipython()") else []
+        return [*at, f"{type(self).__name__}: {self}"]
 
 
 class InputError(XmlStreamError):

@@ -122,13 +122,20 @@ class Schema:
                 raise UsageError(f"'{text.strip()}' is not a valid domain: {reason}") from None
         return Schema(tuple(declared.get(i, a) for i, a in enumerate(self.attributes)))
 
+    def place(self, name: str) -> int | None:
+        """Returns the index of the attribute of that name; None if there is none.
+
+        >>> Schema.of(sid="STRING", hour="INT").place("minute")
+        """
+        return self._places.get(name.lower())
+
     def index(self, name: str) -> int:
         """Returns the index of the attribute of that name; UsageError if there is none.
 
         >>> Schema.of(sid="STRING", hour="INT").index("Hour")
         1
         """
-        place = self._places.get(name.lower())
+        place = self.place(name)
         if place is not None:
             return place
         what = f"there is no attribute {name}; there are {', '.join(self.names)}"

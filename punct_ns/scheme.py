@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal, TypeAlias
@@ -365,7 +366,12 @@ def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, .
     >>> [str(scheme) for scheme in meets([[prefix, Scheme((Term("sid"),))], [each]], schema)]
     ['hour']
     """
-    first, *others = inputs
+    times, different = Counter[tuple[Scheme, ...]](), list[tuple[Scheme, ...]]()
+    for promised in map(tuple, inputs):
+        times[promised] += 1
+        if times[promised] <= 2:  # the same once more adds nothing
+            different.append(promised)
+    first, *others = different
     found = list(dict.fromkeys(first))
     for schemes in others:
         found = list(dict.fromkeys(meet_of(a, b, schema) for a, b in product(found, schemes)))

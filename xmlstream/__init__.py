@@ -99,6 +99,7 @@ _MODULES = {
     "xmlstream.operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "xmlstream.sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.method_sql": ("session_window",),
+    "xmlstream.builder.notebook": ("load_ipython_extension",),
     "xmlstream.builder.query": ("Groups", "multiway_join", "Query"),
     "xmlstream.builder.run_options": ("RunOptions",),
     "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
@@ -128,7 +129,7 @@ def __getattr__(name: str) -> Any:
             return installed.version(import_module("xmlstream.punct_ns.errors").DISTRIBUTION)
         except installed.PackageNotFoundError:
             return "0+unknown"
-    if name in __all__:
+    if name in __all__ or name == "load_ipython_extension":  # which IPython asks for
         module = next((module for module, names in _MODULES.items() if name in names), "xmlstream.punct_ns.errors")
         return getattr(import_module(module), name)
     if name.startswith("_"):

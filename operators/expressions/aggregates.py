@@ -83,7 +83,7 @@ _EXTREMES = {"max_by": "max", "min_by": "min"}
 """Aggregates of the value at the greatest or least place, and the aggregate of that place."""
 
 
-@lru_cache
+@lru_cache(maxsize=4096)
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
 
@@ -143,7 +143,7 @@ def ignores_duplicates(aggregate: Aggregate) -> bool:
     return parts.distinct or (entry is not None and entry.idempotent)
 
 
-@lru_cache
+@lru_cache(maxsize=4096)
 def _parts(text: str) -> _Parts:
     tree = expression(text)
     call, where = (tree.this, tree.expression.this) if isinstance(tree, exp.Filter) else (tree, None)

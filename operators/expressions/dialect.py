@@ -201,7 +201,7 @@ def statement(run: list[Token], text: str) -> exp.Expr:
     return tree.transform(_as_called, copy=False)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)  # as many as a wide query has
 def parsed(text: str) -> exp.Expr | None:
     """The tree of an expression over attributes, not to be changed; None if sqlglot cannot read it.
 
@@ -315,8 +315,7 @@ def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
     """The position of the attribute that the tree refers to; None if it does not refer to one of the schema."""
     if not isinstance(tree, exp.Column) or len(tree.parts) != 1:
         return None
-    folded = tree.name.lower()
-    return next((i for i, name in enumerate(schema.names) if name.lower() == folded), None)
+    return schema.place(tree.name)
 
 
 def brief(parameters: str) -> str:

@@ -268,6 +268,10 @@ class PunctuationGraph:
             waiting = set(sorted(left, key=lambda state: -len(state[0]))[:_MOST])
         return steps
 
+    def known_set(self, input_: int) -> Shape:
+        """The classes and links of `known_from`, as a set."""
+        return self._known_sets[input_]
+
     def _known(self, reached: frozenset[int]) -> Shape:
         return frozenset().union(*(self._known_sets[i] for i in reached))
 
@@ -363,25 +367,28 @@ class Reachability:
 
     def _leading_last(self) -> Iterator[int]:
         """All inputs, each after the inputs that it leads to directly, except in cycles."""
+        unseen = [{i: self.shapes[i] for i in names if self.shapes.get(i)} for names in self.graph.classes]
         seen: set[int] = set()
         for first in range(self.graph.inputs):
-            open_ = [] if first in seen else [(first, self._led_to(first))]
-            seen.add(first)
-            while open_:
-                _root, following = open_[-1]
-                after = next((i for i in following if i not in seen), None)
+            open_, after = list[int](), None if first in seen else first
+            while open_ or after is not None:
                 if after is None:
-                    yield open_.pop()[0]
+                    yield open_.pop()
                 else:
                     seen.add(after)
-                    open_.append((after, self._led_to(after)))
+                    open_.append(after)
+                    for number in self.graph.keys(after):
+                        unseen[number].pop(after, None)
+                after = self._led_to(open_[-1], unseen) if open_ else None
 
-    def _led_to(self, root: int) -> Iterator[int]:
-        own = frozenset(self.graph.known_from(root))
+    def _led_to(self, root: int, among: Sequence[Mapping[int, frozenset[Shape]]]) -> int | None:
+        """An input, of these of each class, that one leads to directly; None if it leads to none of them."""
+        own = self.graph.known_set(root)
         for number in self.graph.keys(root):
-            for i in self.graph.classes[number]:
-                if any(shape <= own for shape in self.shapes.get(i, ())):
-                    yield i
+            for i, shapes in among[number].items():
+                if any(shape <= own for shape in shapes):
+                    return i
+        return None
 
     @cached_property
     def _of_several(self) -> list[int]:

@@ -38,12 +38,13 @@ from xmlstream.operators.punctuators.rule import (
     greatest_of,
     ordered_attribute,
     prefix_of,
+    some_closed_more,
     unless_late,
     up_to,
     with_ended,
 )
 from xmlstream.operators.required_punctuations import Way
-from xmlstream.operators.state.operator_state import OperatorState
+from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.domain import Domain, Value
@@ -191,7 +192,9 @@ class ByRoster(Rule):
         domain = schema.attribute(self.attribute).domain
         last = f"{_STEP}.at = {_NEVER}"
         least = distance.as_text(f"min(IF({last}, {_STEP}.value, NULL))", domain)
-        return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
+        silent, value = f"count_if({last} AND {_STEP}.value IS NULL)", f"IF({last}, {_STEP}.value, NULL)"
+        passed = f"coalesce(max({value}) > min({value}) OR {silent} > 0 AND max({value}) IS NOT NULL, false)"
+        return {"bound": f"IF({silent} = 0, {least}, NULL)", "passed": passed}
 
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The values below the least of the members' greatest values have passed."""
@@ -203,10 +206,17 @@ class ByRoster(Rule):
         latest = state.log("latest")
         latest.add(Tuples(last, len(self._members(state))))
         latest.settle()
+        state.scratch(NewPunctuations).passed = facts["passed"]
         if facts["bound"] is None:
             return []
         bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
+
+    def is_passed(self, state: OperatorState) -> bool | None:
+        """Whether some members have closed more than others: by order as the tuples of the slice tell."""
+        if self.attribute is not None:
+            return state.scratch(NewPunctuations).passed
+        return some_closed_more(state.punctuations("sent").set, state.inputs[0].index(self.member))
 
     def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """What all members have closed, each by punctuations or by order, because of new punctuations or tuples."""

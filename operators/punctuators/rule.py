@@ -21,6 +21,7 @@ from xmlstream.punct_ns.domain import Value
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.pattern import Constant, Range
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.scheme import Scheme, Term
 from xmlstream.punct_ns.slices import STREAM, arrow_type, own, quoted
@@ -116,6 +117,10 @@ class Rule(Protocol):
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
 
+    def is_passed(self, state: OperatorState) -> bool | None:
+        """Whether some of the senders that it waits for have closed more than all have; None if the slice tells not."""
+        return False
+
     def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The punctuations that follow from new ones of the input and of the rule, which are in the set `sent`."""
         return []
@@ -133,6 +138,16 @@ class Rule(Protocol):
     def forget(self, closed: Sequence[Punctuation], state: OperatorState) -> None:
         """Forgets what it keeps of what punctuations have closed, its own among them; by default nothing."""
         return
+
+
+def some_closed_more(closed: PunctuationSet, sender: int) -> bool:
+    """Whether a punctuation of some senders, at this place of the schema, closes what is not closed for all."""
+    alone = (
+        Punctuation.at(closed.schema, {i: p.patterns[i] for i in p.restricted if i != sender})
+        for p in (entry.punctuation for entry in closed.several())
+        if sender in p.restricted
+    )
+    return any(not closed.covers(p) for p in alone)
 
 
 def added(state: OperatorState) -> ClosedSet:

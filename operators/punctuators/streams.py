@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.punctuators.rule import Facts, Rule, added, unless_late, with_ended
+from xmlstream.operators.punctuators.rule import Facts, Rule, added, some_closed_more, unless_late, with_ended
 from xmlstream.operators.state.operator_state import NewPunctuations, OperatorState
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.pattern import Constant, Pattern, matches
@@ -120,6 +120,10 @@ class ByStreams(Rule):
     def new_punctuations(self, flagged: Frame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """None but those that follow."""
         return []
+
+    def is_passed(self, state: OperatorState) -> bool:
+        """Whether some open streams have closed what others have not."""
+        return some_closed_more(state.punctuations("sent").set, state.inputs[0].index(STREAM))
 
     def following(self, new: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """What all open streams have closed, and what one has of values that are its own, because of new ones."""

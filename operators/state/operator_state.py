@@ -41,9 +41,10 @@ def nothing_closed(bound: Bound) -> bool:
 
 @dataclass(slots=True)
 class NewPunctuations:
-    """Scratch of operators whose behaviours share the new punctuations of a slice, and nothing else."""
+    """Scratch of operators whose behaviours share the new punctuations of a slice, and whether a sender was passed."""
 
     found: list[Punctuation] = field(default_factory=list)
+    passed: bool | None = None
 
 
 class OperatorState:

@@ -126,11 +126,14 @@ def test_every_text_that_the_limits_list_is_refused() -> None:
 def test_every_metric_that_the_operations_watch_is_one_that_prometheus_gets() -> None:
     operator = OperatorReport("group_by", **dict.fromkeys([f.name for f in fields(OperatorReport)][1:], 0))
     totals = Totals()
-    totals.add(SliceReport(0, 1.0, 1, 1, (operator,)), datetime.now(UTC).isoformat())
-    served = set(re.findall(r"^(xmlstream_\w+)", openmetrics(totals, "running").decode(), re.MULTILINE))
-    watched = set(re.findall(r"xmlstream_\w+", text("xmlstream/manual/operations.md")))
-    assert watched
-    assert watched <= served
+    totals.add(SliceReport(0, 1.0, 1, 1, (operator,), memory={"driver": 1}), datetime.now(UTC).isoformat())
+    given = openmetrics(totals, "running", {"in4": datetime.now(UTC)}).decode()
+    served = set(re.findall(r"^(xmlstream_\w+)", given, re.MULTILINE))
+    for page in ("xmlstream/manual/operations.md", "xmlstream/monitor/static/grafana.json"):
+        watched = set(re.findall(r"xmlstream_\w+", text(page)))
+        assert watched
+        assert watched <= served
+    assert re.findall(r"`(xmlstream_\w+)`", section("xmlstream/monitor/README.md", "Metrics for Prometheus"))
 
 
 def test_the_rules_for_prometheus_are_rules() -> None:

@@ -34,6 +34,7 @@ FORMS = (
     "{0} = {1} AND {0} > {1}", "{0} < {1} OR {0} IS NULL", "{0} = '1'", "{0} >= s3", "{0} + '2'", "coalesce({0}, '5')",
 )  # fmt: skip
 OTHERS = (
+    "sha2(s{0}, 256)", "sha2(s{0}, 512)",
     "s{0} LIKE 'a%'", "s{0} NOT LIKE '%b'", "s{0} LIKE s3", "s{0} ILIKE 'a%'", "s{0} RLIKE 'a'", "s{0} || s3",
     "concat(s{0}, s3)", "concat(s{0}, i3)", "contains(s{0}, 'a')", "startswith(s{0}, s3)", "endswith(s{0}, 'x')",
     "replace(s{0}, 'a', 'b')", "substring(s{0}, 2, 3)", "split(s{0}, '/')", "size(split(s{0}, '/'))",

@@ -50,6 +50,7 @@ _FORMS: Mapping[str, str] = {
     "s: {f}({0}, '[0-9]+', '')": "regexp_replace",
     "s: {f}({0}, 'a(b)', 1)": "regexp_extract",
     "s: {f}({0}, '/', 1)": "split_part",
+    "s: {f}({0}, 256)": "sha2",
     "s: IF({f}({0}, 'a'), s, 'b')": "contains startswith endswith regexp regexp_like rlike",
     "s: IF({f}(split({0}, '/'), 'a'), s, 'b')": "array_contains",
     "s: {f}(split({0}, '/'), 1)": "get element_at",

@@ -18,6 +18,7 @@ EXAMPLES = (
     "xmlstream/manual/concepts.md",
     "xmlstream/manual/closing.md",
     "xmlstream/manual/operations.md",
+    "xmlstream/manual/personal_data.md",
     "xmlstream/manual/changing.md",
     "xmlstream/manual/coming_from.md",
     "data/auctions/README.md",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from xmlstream.builder.run_options import in_sentences
 from xmlstream.operators.expressions.dialect import expression, parsed
@@ -200,6 +200,12 @@ def sort_key_sql(given: str | Column, *, ascending: bool = True) -> str:
     has_direction = {"ASC", "DESC"} & {word.upper() for word in words}
     return text if ascending or has_direction else " ".join([name, "DESC", *words])
 
+
+JoinType: TypeAlias = Literal[
+    "inner", "left", "leftouter", "left_outer", "right", "rightouter", "right_outer", "outer", "full", "fullouter",
+    "full_outer", "semi", "leftsemi", "left_semi", "anti", "leftanti", "left_anti",
+]  # fmt: skip
+"""The kinds of joins, by all of PySpark's names."""
 
 _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right", "full")}}
 JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}

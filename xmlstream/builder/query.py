@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, get_args
 
 from xmlstream.builder import method_sql
-from xmlstream.builder.method_sql import argument
+from xmlstream.builder.method_sql import JoinType, argument
 from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
 from xmlstream.dataclasses import dataclass
@@ -82,9 +82,10 @@ class Query(Runnable):
                 f"explain has no format {format!r}", hint=f'explain("text") says the most; there are {", ".join(known)}'
             )
         if format == "plan":
-            return Explanation(tree(root))
+            return Explanation.of(root, format, tree(root), follow=follow)
         text = explained(root, follow=follow, format_=format)
-        return Explanation(in_callers_words(text, "follow=True") if format == "text" else text)
+        text = in_callers_words(text, "follow=True") if format == "text" else text
+        return Explanation.of(root, format, text, follow=follow)
 
     def _repr_html_(self) -> str:
         """The picture of the plan with its verdicts, which notebooks show."""
@@ -193,7 +194,7 @@ class Query(Runnable):
         self,
         other: Query,
         on: str | Column | Sequence[str],
-        how: str = "inner",
+        how: JoinType = "inner",
         *,
         left: str = "left",
         right: str = "right",
@@ -218,7 +219,7 @@ class Query(Runnable):
         other: Query,
         on: str,
         by: str | Sequence[str],
-        how: str = "inner",
+        how: Literal["inner", "left", "leftouter", "left_outer"] = "inner",
         *,
         tolerance: str | int | None = None,
         left: str = "left",

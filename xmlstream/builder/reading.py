@@ -16,6 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from xmlstream.builder.given_tables import found_in, static_table
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import (
     Keyword,
@@ -29,7 +30,7 @@ from xmlstream.builder.run_options import (
 from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.plan.nodes import Node, results, static_frame
+from xmlstream.plan.nodes import Node, results
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
@@ -39,9 +40,12 @@ from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.tables.declaration import ABOVE, STREAM, in_zone, scan
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from xmlstream.builder.source_options import BatchOptions, ColumnOptions, ReadOptions
     from xmlstream.session.engines import Session
 
 
@@ -94,14 +98,14 @@ def _named(names: str) -> list[Keyword]:
     return [keyword for keyword in READ_OPTIONS if keyword.name in names.split()]
 
 
-@takes(READ_OPTIONS)
+@takes(READ_OPTIONS, more=True)
 def read(
     spark: Session,
     path: str | Path | Sequence[str | Path],
     schema: str | StructType | Sequence[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Query:
     """Reads a punctuated XML source.
 
@@ -120,13 +124,13 @@ def read(
     """
     if isinstance(path, list | tuple) and path:
         return reduce(Query.union_all, (read(spark, each, schema, name=name, **options) for each in path))
-    options = {**_texts(options), "path": _path(spark, path)}
+    given = {**_texts(options), "path": _path(spark, path)}
     source = name or _name_of(cast("str", path))
-    if schema is not None or any(option.lower() == "schema" for option in options):
-        return _read(spark, scan(source, options, None if schema is None else _ddl(schema)))
-    above = {option: value for option, value in options.items() if option.lower() in ABOVE}
-    plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
-    row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
+    if schema is not None or any(option.lower() == "schema" for option in given):
+        return _read(spark, scan(source, given, None if schema is None else _ddl(schema)))
+    above = {option: value for option, value in given.items() if option.lower() in ABOVE}
+    plain = {option: value for option, value in given.items() if option not in above and option.lower() != "rowtag"}
+    row_tag = next((value for option, value in given.items() if option.lower() == "rowtag"), None)
     inferred = extension("inferred declaration")(str(path), row_tag, plain)
     sys.stderr.write(f"{inferred.create_table()}\n")
     return _read(spark, scan(source, {**inferred.options, **above}, inferred.schema))
@@ -223,14 +227,13 @@ def _path(spark: Session, path: object) -> str:
     return str(path)
 
 
-def _frames_session(frame: Any) -> SparkSession:
+def _frames_session(frame: Any, hint: str = "spark.createDataFrame(frame) makes one") -> SparkSession:
     """The session of a DataFrame of Spark's.
 
     Raises:
         UsageError: It is something else.
     """
     if not hasattr(frame, "sparkSession"):
-        hint = "spark.createDataFrame(frame) makes one; without Spark, write a file: CREATE TABLE t (…) USING csv"
         raise UsageError(f"{called(frame)} is not a DataFrame of Spark's", hint=hint)
     return cast("SparkSession", frame.sparkSession)
 
@@ -250,13 +253,22 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 @in_sentences()
-def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
-    """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
+def from_dataframe(frame: Any, name: str = "static", *, session: Session | None = None) -> Query:
+    """Reads a DataFrame, or a table of Arrow's, as a static table: the first slice reads it, and then it is closed.
+
+    Args:
+        frame: A DataFrame of Spark's; or, with a session, one of pandas' or polars', a table of Arrow's, or whatever
+            offers Arrow's interface (`__arrow_c_stream__`).
+        name: Name of the table in metrics.
+        session: The session to run the query in; by default that of the DataFrame.
 
     Raises:
-        UsageError: It is a streaming DataFrame (`spark.readStream`), or two of its columns have one name.
+        UsageError: It is no table, or a stream (`spark.readStream`); two of its columns have one name; or a column has
+            a type that Spark lacks.
     """
-    return Query(_frames_session(frame), static_frame(name, frame))
+    session = session or _frames_session(frame, "with session=session it may be one of pandas', polars' or Arrow's")
+    require_session(session)
+    return Query(session, static_table(session, name, frame))
 
 
 _REPLAY = keywords_in(
@@ -269,7 +281,9 @@ STREAM_OPTIONS = [*_named("schemes domains punctuate mode ungrammatical maxBytes
 
 
 @takes(STREAM_OPTIONS)
-def from_stream(frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Any) -> Query:
+def from_stream(
+    frame: DataFrame, *, name: str = "stream", punctuation: str | None = None, **options: Unpack[BatchOptions]
+) -> Query:
     """Reads a DataFrame of Spark's as a punctuated stream; a static one is a stream that ends.
 
     A batch of Spark's has no order, except within a partition: its punctuations hold after its tuples, and the slack of
@@ -300,7 +314,7 @@ COLUMN_OPTIONS = [
 """The options of a source that `read_column` takes."""
 
 
-@takes(COLUMN_OPTIONS)
+@takes(COLUMN_OPTIONS, more=True)
 @in_sentences()
 def read_column(
     frame: DataFrame,
@@ -309,7 +323,7 @@ def read_column(
     *,
     keep: Sequence[str] = (),
     name: str = "stream",
-    **options: Any,
+    **options: Unpack[ColumnOptions],
 ) -> Query:
     """Reads XML in a column of a DataFrame of Spark's, such as the values of a topic: `read_column(frame, "value", …)`.
 
@@ -333,8 +347,17 @@ def read_column(
 
 
 @in_sentences()
-def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> Query:
+def from_sql(
+    spark: Session, text: str, variables: Mapping[str, str] | None = None, tables: Mapping[str, Any] | None = None
+) -> Query:
     """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
+
+    Args:
+        spark: The session to run the query in.
+        text: The SQL text.
+        variables: Values of its `${NAME}`.
+        tables: Static tables that it reads without declaring them, by name, each as for `from_dataframe`; beside them,
+            a session of Spark's has its temporary views.
 
     Raises:
         QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries or a
@@ -342,7 +365,8 @@ def from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = No
     """
     require_sql(spark, text)
     note_registered(spark, text)
-    answers = (read_text := script.read(text, variables, session=spark)).answers
+    read_text = script.read(text, variables, session=spark, given=found_in(spark, tables or {}))
+    answers = read_text.answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1 or answers[0].sink is not None:

@@ -74,14 +74,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind", bound=Callable[..., Any])
 
 
-def takes(keywords: Iterable[Keyword]) -> Callable[[Function], Function]:
-    """Decorates a function with `**options`: its signature and its docstring list these keywords."""
+def takes(keywords: Iterable[Keyword], *, more: bool = False) -> Callable[[Function], Function]:
+    """Decorates a function with `**options`: its signature and its docstring list these keywords; it takes `more`."""
     listed = list(keywords)
 
     def described(function: Function) -> Function:
         signature = inspect.signature(function)
         *own, rest = signature.parameters.values()
-        others = [] if str(rest.annotation).startswith("Unpack") else [rest]
+        others = [rest.replace(annotation="Any")] if more else []
         new = [Parameter(k.name, Parameter.KEYWORD_ONLY, default=k.default, annotation=k.type) for k in listed]
         vars(function)["__signature__"] = signature.replace(parameters=[*own, *new, *others])
         if function.__doc__:  # absent under `python -OO`

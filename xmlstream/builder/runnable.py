@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
+from xmlstream.builder.given_tables import found_in
 from xmlstream.builder.run_options import (
     COMMON_OPTIONS,
     ON_INSERTS,
@@ -136,15 +137,17 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **opt
 
 
 @in_sentences()
-def inserts_from_sql(spark: Session, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
-    """The INSERT INTO statements of a SQL text, in order.
+def inserts_from_sql(
+    spark: Session, text: str, variables: Mapping[str, str] | None = None, tables: Mapping[str, Any] | None = None
+) -> list[Insert]:
+    """The INSERT INTO statements of a SQL text, in order; its arguments are those of `from_sql`.
 
     Raises:
         QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
     require_sql(spark, text)
     note_registered(spark, text)
-    read = script.read(text, variables, session=spark)
+    read = script.read(text, variables, session=spark, given=found_in(spark, tables or {}))
     for warning in read.warnings:
         warnings.warn(warning, stacklevel=2)
     roots = results(read.plan(spark))
@@ -319,7 +322,7 @@ class Runnable:
 
         table = Table(*self.schema.names, box=box.ASCII2)
         for row in self.head(n, **options):
-            table.add_row(*("null" if value is None else str(value) for value in row.values()))
+            table.add_row(*(a.domain.shown(row.get(a.name)) for a in self.schema))
         Console(markup=False, highlight=False).print(table)
 
     @takes(COMMON_OPTIONS)

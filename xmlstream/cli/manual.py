@@ -106,6 +106,7 @@ _LINES = {
     "coming_from": "what you know from Flink, Spark or others",
     "limits": "what it cannot do, and what does",
     "glossary": "what the words mean",
+    "personal_data": "what is kept of people, where and how long; find, erase",
     "operations": "running a query for months: every night, as a service, memory, backup",
     "changing": "changing a query without starting anew",
     "clusters": "object stores and clusters",

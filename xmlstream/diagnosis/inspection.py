@@ -167,7 +167,8 @@ class _Inspection:
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())
-        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))))
+        silent = tuple(f"{source}: {what}" for source, what in self._last.report.silent.items())
+        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))), silent=silent)
 
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""

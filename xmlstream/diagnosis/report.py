@@ -5,6 +5,7 @@ For each operator: the rows that it keeps, and which source must send which punc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -87,6 +88,7 @@ class Cause(Record):
 
     Attributes:
         rows: Number of rows in the logs whose oldest row waits for it.
+        what: These rows with their nouns, in words: `37 groups`.
         results: Names of the results that these rows belong to; empty if the plan has only one.
         since: When the oldest row came; None if the checkpoint does not record it.
         missing: The punctuations that the oldest rows lack, in notation.
@@ -102,11 +104,12 @@ class Cause(Record):
     missing: tuple[str, ...]
     is_last: bool
     senders: tuple[str, ...] = ()
+    what: str = ""
 
     def __str__(self) -> str:
         by = f" ({self.rule})" if self.rule else ""
         of = f" of {', '.join(self.results)}" if self.results else ""
-        return f"{self.source}{by}: {counted(self.rows, 'row')}{of}"
+        return f"{self.source}{by}: {self.what}{of}"
 
 
 def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> Iterator[Cause]:
@@ -133,7 +136,16 @@ def causes(waits: Iterable[Waits], results: Mapping[str, Collection[str]]) -> It
             tuple(dict.fromkeys(text for _, need in held for text in need.missing))[:3],
             bool(others) and not any(need.missing for need in others),
             tuple(dict.fromkeys(sender for _, need in held for sender in need.behind)),
+            all_in_numbers(each for each, _ in held),
         )
+
+
+def all_in_numbers(waits: Iterable[Waits]) -> str:
+    """The rows of some logs with their nouns, those of one kind together: `37 groups, 2 tuples`."""
+    counts: Counter[str] = Counter()
+    for each in waits:
+        counts[each.what] += each.count
+    return ", ".join(in_numbers(count, what) for what, count in counts.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +184,7 @@ class WaitingReport(Record):
         waits: The kept rows by operator and log, inputs first.
         answer: The answer for a key, if one was given.
         causes: What the oldest rows wait for, by source.
+        silent: The sources that are silent, each with a sentence on it: what the run noticed.
     """
 
     checkpoint: str
@@ -180,6 +193,7 @@ class WaitingReport(Record):
     waits: tuple[Waits, ...]
     answer: WaitingAnswer | None = None
     causes: tuple[Cause, ...] = ()
+    silent: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -196,6 +210,7 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
         return "\n".join([*lines, *_answer(report.answer, now)])
     blocking = [waits for waits in report.waits if waits.blocks]
     keeping = [waits for waits in report.waits if not waits.blocks]
+    lines += (f"noticed in {each}" for each in report.silent)
     if not blocking:
         lines.append("Nothing waits.")
     if len(blocking) > len(report.causes):

@@ -136,7 +136,8 @@ class SoFar:
         found = []
         for name in self.tuples.column_names:
             column = self.tuples[name].slice(0, most)
-            texts = [name, *("null" if value is None else str(value) for value in column.to_pylist())]
+            domain = self.schema.attribute(name).domain
+            texts = [name, *map(domain.shown, column.to_pylist())]
             numeric = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
             found.append((texts, any(test(column.type) for test in numeric)))
         return found

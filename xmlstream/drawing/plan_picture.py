@@ -23,7 +23,7 @@ from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.safety.changes import Change
 from xmlstream.safety.remedies import Remedy, remedies
-from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When, judged
+from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, Verdicts, When, judged
 from xmlstream.safety.words import answering, kept_words, promises_in_words, summary, troubles, verdict_tree
 
 _MOST = 12
@@ -114,7 +114,7 @@ def picture(
         live: Numbers of a run, by keys such as `group_by kept`; unknown ones get room on the cards.
         styled: Include a style sheet; without it the surrounding page must have it.
     """
-    known = {one.node: one for one in verdict.operators}
+    known = verdict.by_node
     numbers = {one.node: i for i, one in enumerate(verdict.operators)}
     proposed = dict(remedies[0].promises) if remedies else {}
     cards = [_card(one, known, proposed, live=live) for one in verdict.operators]
@@ -143,7 +143,7 @@ def picture(
 
 def _card(
     one: OperatorVerdict,
-    known: dict[Node, OperatorVerdict],
+    known: Verdicts,
     proposed: dict[str, Scheme],
     *,
     live: Mapping[str, str] | None,
@@ -168,7 +168,7 @@ def _card(
     return Card(one.name, tuple(lines))
 
 
-def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator[Line]:
+def _schemes(one: OperatorVerdict, known: Verdicts) -> Iterator[Line]:
     """The schemes of the inputs and of the output."""
     inputs = one.node.inputs
     for below in inputs:

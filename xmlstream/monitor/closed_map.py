@@ -3,7 +3,7 @@
 It is computed from commit records, so it is the same for a running query and for one that is read from its checkpoint:
 from the punctuations of the sources, and from those that the operators `punctuate` above them have added by a rule.
 Attributes of sources share an axis if an operator of the plan makes one attribute of them: merged by position, joined
-as equal, or renamed. Attributes computed from others have no axis.
+as equal, renamed, or made one by the same non-decreasing function.
 
 The text for hours is such as `≤ 17`, for auctions `≤ 1041 but 1007, 1033`, for people `ann, bob and 12 more`. Each
 interval has a bar in its place; many closed strings share coarser bars, which never show an open value as closed.

@@ -1,7 +1,7 @@
 """What a run waits for, as readers of its page see it: which source is behind, and what brings the next answer.
 
-A source that has sent nothing for long is behind; one that a rule punctuates never is, since the next tuple, or the
-next moment, closes more.
+A source that has sent nothing for long is behind. One that a rule punctuates is behind only where another source, or
+other senders on its roster, have passed it: its next tuple, or the next moment, closes more.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Lateness:
         came, lags = None if cause.since is None else cause.since.time, cause.is_last or bool(lacks)
         is_late = self._closed.progress.is_late(source, datetime.now(UTC), came, lags=lags)
         # All senders of a roster may be quiet: it is late if some have gone on, and others have not.
-        behind = not over and is_late and (cause.rule is None or bool(cause.senders))
+        is_late = is_late and (cause.rule is None or bool(cause.senders))
+        behind = not over and (is_late or self._closed.progress.is_passed(source, datetime.now(UTC)))
         missing = tuple(p for row in lacks for p in row.missing)[:3] or cause.missing
         texts = tuple(f"{row.attribute} {row.lacks}" for row in lacks)
         more: dict[str, Any] = {"input": source, "next": self._next_tuple(cause), "last_sent": self._last_sent(source)}

@@ -16,7 +16,7 @@ import contextlib
 import hmac
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -131,12 +131,19 @@ def _cookie(text: str) -> str:
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
-def openmetrics(totals: Totals, state: str) -> bytes:
-    """The metrics of a run in the OpenMetrics format; its state is `running`, `ended` or `failed`."""
+def openmetrics(totals: Totals, state: str, sent: Mapping[str, datetime] | None = None) -> bytes:
+    """The metrics of a run in the OpenMetrics format.
+
+    Args:
+        totals: Its totals.
+        state: `running`, `ended` or `failed`.
+        sent: For each source that has not ended, when it sent its last punctuation, itself or by a rule.
+    """
 
     class Metrics(Collector):
         def collect(self) -> Iterator[Metric]:
-            return _metrics(totals, state)
+            yield from _metrics(totals, state)
+            yield from _of_sources(totals, sent or {})
 
     registry = CollectorRegistry()
     registry.register(Metrics())
@@ -197,6 +204,24 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
         yield gauge
 
 
+def _of_sources(totals: Totals, sent: Mapping[str, datetime]) -> Iterator[Metric]:
+    what = (
+        "When a source that has not ended sent its last punctuation, itself or by a rule; without one, its beginning."
+    )
+    last = GaugeMetricFamily("xmlstream_source_last_punctuation_timestamp_seconds", what, labels=["source"])
+    what = "Whether tuples wait for a source, for longer than --warn-after allows: the finding 'silent'."
+    behind = GaugeMetricFamily("xmlstream_source_behind", what, labels=["source"])
+    for source, time in sent.items():
+        last.add_metric([source], time.timestamp())
+        behind.add_metric([source], float(source in totals.last.silent))
+    yield last
+    yield behind
+
+
+async def _dashboard(request: Request) -> Response:
+    return Response(_asset("grafana.json"), media_type="application/json")
+
+
 _ICON = "data:image/svg+xml," + quote(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="gray"/></svg>'
 )
@@ -249,6 +274,7 @@ class Routes:
                 Route("/aside.json", _as_json(view.letters)),
                 Route(DECLARE, self._declare, methods=["POST"]),
                 Route("/metrics", self._metrics),
+                Route("/grafana.json", _dashboard),
                 Route("/healthz", self._health),
             ]
         )
@@ -280,7 +306,8 @@ class Routes:
             return JSONResponse({"what": "; ".join(filter(None, (error.what, error.hint)))}, 400)
 
     async def _metrics(self, request: Request) -> Response:
-        return Response(openmetrics(self._view.totals, self._view.state), media_type=CONTENT_TYPE)
+        shown = openmetrics(self._view.totals, self._view.state, self._view.last_sent())
+        return Response(shown, media_type=CONTENT_TYPE)
 
     async def _health(self, request: Request) -> Response:
         view = self._view

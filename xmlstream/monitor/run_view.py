@@ -21,7 +21,7 @@ from typing import Any
 from xmlstream.dataclasses import dataclass
 from xmlstream.diagnosis.inspection import inspect, nobody
 from xmlstream.diagnosis.missing import Functions
-from xmlstream.diagnosis.report import WaitingReport
+from xmlstream.diagnosis.report import WaitingReport, all_in_numbers
 from xmlstream.diagnosis.so_far import computed_beside, with_value_so_far
 from xmlstream.drawing.plan_picture import picture
 from xmlstream.monitor.closed_map import Axis, ClosedMap, Closer
@@ -30,6 +30,7 @@ from xmlstream.operators.expressions.constant_evaluation import evaluated
 from xmlstream.operators.storage.store import LocalPlace, folder_at, store_at
 from xmlstream.plan.nodes import emitters, names, results, results_of, topological
 from xmlstream.punct_ns.errors import StateError, UsageError, XmlStreamError, few
+from xmlstream.punct_ns.numeric_type import FloatType
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog, Declared, made_whole
 from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declare
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
@@ -306,10 +307,15 @@ class RunView:
             sources = list(self._lateness.sources(found))
         behind = [cause for cause in found if cause.behind]
         known = {"waits": [], "what": report} if isinstance(report, str) else report.json()
+        known["held"] = "" if isinstance(report, str) else all_in_numbers(w for w in report.waits if w.blocks)
         known |= {"causes": [cause.json() for cause in found], "stands": self._stands(behind)}
         known |= {"operated": self.is_operated and self.how != "closed", "declared": self._all_declared()}
-        late = any(one["kind"] == "silent" for one in self.totals.last.findings)
-        return {**known, "results": list(self._results(behind)), "late": late, "sources": sources}
+        return {
+            **known,
+            "results": list(self._results(behind)),
+            "late": bool(self.totals.last.silent),
+            "sources": sources,
+        }
 
     def _stands(self, behind: Sequence[LastingCause] = ()) -> dict[str, str]:
         """How the run stands, in words with a tone; `time` follows `word`."""
@@ -373,12 +379,20 @@ class RunView:
         slice_ = self.totals.last.slice
         with suppress(StateError, OSError):
             outputs = QueryRecord.of(folder_at(self._run.checkpoint)).outputs if self._run is not None else ()
-            for name, output in zip(self._emitters, outputs, strict=True):
+            schemas = [node.schema for node in results(self._run.root)] if self._run is not None else []
+            for name, schema, output in zip(self._emitters, schemas, outputs, strict=True):
                 rows: list[Mapping[str, str]] = []
                 with suppress(XmlStreamError, OSError, ValueError):  # not written yet, or gone
                     rows = last_tuples(output, LAST_ROWS)[::-1]
                 columns = list(dict.fromkeys(column for row in rows for column in row))
-                texts = [[row.get(column, "null") for column in columns] for row in rows]
+                floats = {a.name: a.domain for a in schema if isinstance(a.domain.sql, FloatType)}
+                texts = [
+                    [
+                        floats[c].shown(float(row[c])) if c in floats and c in row else row.get(c, "null")
+                        for c in columns
+                    ]
+                    for row in rows
+                ]
                 place = "the standard output" if output.output == "-" else output.target.shown
                 one = {"result": name if len(outputs) > 1 else "", "slice": slice_, "words": f"in {place}"}
                 made.append({**one, "columns": columns, "rows": texts})
@@ -430,6 +444,10 @@ class RunView:
             waiting = DeclaredNotes(self._run.checkpoint).waiting() if self._run is not None else []
         every = {**self._declared, **{each.key: each for each in waiting}}
         return [{**every[key].json(), "waits": key not in self._declared} for key in sorted(every, reverse=True)]
+
+    def last_sent(self) -> Mapping[str, datetime]:
+        """For each source that has not ended, when it sent its last punctuation; without one, when the run began."""
+        return self._closed.progress.open_since() if self._closed is not None else {}
 
     def letters(self) -> list[dict[str, object]]:
         """The last dead letters, newest first."""

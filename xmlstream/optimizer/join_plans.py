@@ -51,7 +51,7 @@ from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.push_down import conjunction, is_bound, selected, selected_within, with_computed
-from xmlstream.plan.nodes import Node, Scan, plain, projected, renamed, unique
+from xmlstream.plan.nodes import Names, Node, Scan, plain, projected, renamed
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute, Schema
@@ -163,6 +163,7 @@ class _Walk:
     def __init__(self, inner: Collection[Node]) -> None:
         self._inner = inner
         self._input_of: dict[str, int] = {}  # by the name of an attribute
+        self._names = Names()
         self.written: list[Node] = []
         self.inputs: list[Node] = []
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
@@ -260,7 +261,7 @@ class _Walk:
     def _widened(self, place: InputAttribute, type_: SqlType) -> InputAttribute:
         """The attribute in a wider type, computed in its input."""
         i, name = place
-        new = unique(name, self._input_of)
+        new = self._names.take(name)
         self._input_of[new] = i
         domain = self.inputs[i].schema.attribute(name).domain
         wide = lossless_cast(domain, type_.name) or Domain(type_.name, domain.nullable)
@@ -300,7 +301,7 @@ class _Walk:
         """Adds an input, renamed where an earlier input has the same names."""
         free: dict[str, str] = {}
         for name in node.schema.names:
-            new = unique(name, self._input_of)
+            new = self._names.take(name)
             self._input_of[new] = len(self.inputs)
             free[new] = name
         self.written.append(node)

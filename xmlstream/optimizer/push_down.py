@@ -52,7 +52,7 @@ from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
 from xmlstream.optimizer.simplify import collapse_projections
-from xmlstream.plan.nodes import AnyOperator, Node, narrowed, unique
+from xmlstream.plan.nodes import AnyOperator, Names, Node, narrowed, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import quoted
@@ -257,11 +257,11 @@ def _exposing(node: Node, taken: Sequence[str]) -> Node:
         return node
     below, passed = _exposing(node.inputs[0], taken), _passed(node)
     columns = list(operator.columns)
+    known = Names([*taken, *(column.attribute.name for column in columns)])
     for name in dict.fromkeys(name for part in selected_within(below) for name in attributes_in(part)):
         if name.lower() not in passed:
             of = below.schema.attribute(name)
-            free = unique(of.name, [*taken, *(column.attribute.name for column in columns)])
-            columns.append(Column(Attribute(free, of.domain), quoted(of.name), of.name))
+            columns.append(Column(Attribute(known.take(of.name), of.domain), quoted(of.name), of.name))
     if len(columns) > len(operator.columns):  # in the order of the input, as if the query read it whole
         columns.sort(key=lambda c: len(below.schema) if c.copy_of is None else below.schema.index(c.copy_of))
     return rebuilt(node, [below], Project(tuple(columns)))

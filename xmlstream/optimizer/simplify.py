@@ -167,15 +167,26 @@ def _columns(node: Node) -> Sequence[Column]:
 
 def flatten_merges(root: Node) -> Node:
     """Replaces a merge of merges by one merge; a merge with two readers stays, so that it runs once."""
-    uses = readers(root)
+    uses, rewritten = readers(root), dict[Node, tuple[Node, ...]]()
+    inner = {
+        below
+        for node in topological(root)
+        if node.operator.is_associative
+        for below in node.inputs
+        if isinstance(below.operator, type(node.operator)) and uses[below] == 1
+    }
 
     def flattened(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if not node.operator.is_associative:
-            return rebuilt(node, inputs)
-        spliced: list[Node] = []
-        for below, new in zip(node.inputs, inputs, strict=True):
-            is_one_of_its_kind = isinstance(below.operator, type(node.operator)) and uses[below] == 1
-            spliced += new.inputs if is_one_of_its_kind else (new,)
+        if node in inner:
+            rewritten[node] = inputs  # it becomes a part of the one above, which is built at once
+            return node
+        waiting, spliced = [*zip(node.inputs, inputs, strict=True)][::-1], list[Node]()
+        while waiting:
+            below, new = waiting.pop()
+            if below in rewritten:
+                waiting += [*zip(below.inputs, rewritten[below], strict=True)][::-1]
+            else:
+                spliced.append(new)
         return rebuilt(node, spliced)
 
     return bottom_up(root, flattened)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -34,6 +34,7 @@ from xmlstream.sources.xml.options.source import SourceOptions, of_streams
 from xmlstream.sources.xml.options.text_column import TextColumn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -107,15 +108,22 @@ FILES = "files"
 """The note of a static table: what its files were when it was read."""
 
 
+class GivenTable:
+    """A table of Arrow's that a program gave; it equals only itself, as a DataFrame does."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files in one of Spark's formats, or a DataFrame."""
+    """A static table, read once: files in one of Spark's formats, a DataFrame, or a table of Arrow's."""
 
     name: str
     schema: Schema
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
-    frame: DataFrame | None = None
+    frame: DataFrame | GivenTable | None = None
     declared_in: ClassVar[str] = "added"
 
     def parameters(self, output: Schema) -> str:
@@ -420,12 +428,30 @@ def unique(name: str, taken: Collection[str]) -> str:
     >>> unique("Hour", {"hour"})
     'Hour_2'
     """
-    folded = {other.lower() for other in taken}
-    number, free = 1, name
-    while free.lower() in folded:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+    return Names(taken).take(name)
+
+
+class Names:
+    """Names that are taken; they are compared without case."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {name.lower() for name in taken}
+        self._last: dict[str, int] = {}
+
+    def take(self, name: str, beside: AbstractSet[str] = frozenset()) -> str:
+        """Takes a name, or a similar one if it is taken, and returns it.
+
+        Args:
+            name: The name.
+            beside: Names in lower case that a similar one may not be, either.
+        """
+        number, free = self._last.get(name, 1), name
+        while free.lower() in self._taken or (number > 1 and free.lower() in beside):
+            number += 1
+            free = f"{name}_{number}"
+        self._last[name] = number
+        self._taken.add(free.lower())
+        return free
 
 
 def projected(node: Node, columns: Sequence[Column]) -> Node:

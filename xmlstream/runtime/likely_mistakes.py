@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.errors import InputError, counted, few, in_units
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term
-from xmlstream.runtime.silent_schemes import Patience, Silence, SourceRecord
+from xmlstream.runtime.silent_schemes import Behind, Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.findings_collector import Findings
@@ -82,6 +83,7 @@ class Noticed:
         logs: Directory of the sources' document logs, one folder for each source.
         found: The counts by source and operator.
         silences: For each source and each scheme that it promises, the time since its last punctuation.
+        behind: For each source that rules punctuate, the time since another source has passed it.
         patience: How long that time may be.
         kept: The number of tuples that the operators above each source keep.
         set_back: How far the machine's clock is behind what it has shown before.
@@ -93,6 +95,7 @@ class Noticed:
     logs: Place
     found: Mapping[str, Findings] = field(default_factory=dict)
     silences: Mapping[str, Mapping[str, Silence]] = field(default_factory=dict)
+    behind: Mapping[str, Behind] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
     kept: Mapping[str, int] = field(default_factory=dict)
     set_back: timedelta = timedelta()
@@ -109,20 +112,36 @@ class Noticed:
             if isinstance(node.operator, Punctuate)
         }
         silences = {name: record[name].silences for name in sources if name in record}
+        behind = {name: late for name in sources if name in record and (late := record[name].behind)}
         clocked = tuple(
             name
             for node, name in name_of.items()
             if isinstance(node.operator, Punctuate) and isinstance(node.operator.rule, ByClock)
         )
-        return Noticed(sources, diverts, logs, record, silences, patience or Patience(), clocked=clocked)
+        return Noticed(sources, diverts, logs, record, silences, behind, patience or Patience(), clocked=clocked)
 
     def record(self) -> dict[str, SourceRecord]:
         """The record for a commit, which `of` reads."""
-        of = self.silences
-        return {name: SourceRecord.extending(one, silences=of.get(name, {})) for name, one in self.found.items()}
+        behind = {name: late for name, late in self.behind.items() if late != Behind(late.until)}
+        more = {name: {"silences": self.silences.get(name, {}), "behind": behind.get(name)} for name in self.found}
+        return {name: SourceRecord.extending(one, **more[name]) for name, one in self.found.items()}
 
-    def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
-        """Adds a slice: its counts, its recorded time, and the number of tuples kept above each source after it."""
+    def plus(
+        self,
+        more: Mapping[str, Findings],
+        now: datetime,
+        kept: Mapping[str, int],
+        rules: Mapping[str, tuple[bool, str]] = MappingProxyType({}),
+    ) -> Noticed:
+        """Adds a slice.
+
+        Args:
+            more: Its counts, by source and operator.
+            now: Its recorded time.
+            kept: The number of tuples kept above each source after it.
+            rules: For each source that rules punctuate, whether these have sent a punctuation in it, and who has passed
+                the source: `in1 has`.
+        """
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
         silences = {
             name: {
@@ -140,7 +159,17 @@ class Noticed:
             for name, options in self.sources.items()
             if name in more
         }
-        return replace(self, found={**self.found, **new}, silences={**self.silences, **silences}, kept=kept)
+        behind = {
+            name: self.behind.get(name, Behind(now)).after(*each, now, self.patience, kept=kept.get(name, 0))
+            for name, each in rules.items()
+        }
+        return replace(
+            self,
+            found={**self.found, **new},
+            silences={**self.silences, **silences},
+            behind={**self.behind, **behind},
+            kept=kept,
+        )
 
     @property
     def overdue(self) -> Collection[str]:
@@ -171,6 +200,8 @@ class Noticed:
             reported |= {one.about for one in found if self.patience.follow}
             findings += (one for one in found if one.kind != "broken promise" or one.about not in reported)
             findings += (Finding(name, one.kind, one.what, one.about) for one in silent)
+            if late := self.behind.get(name):
+                findings += (Finding(name, *each) for each in _behind(late))
         for name, diverts in self.diverts.items():
             findings += (
                 Finding(name, *each) for each in _set_aside(self.found.get(name, Findings()), diverts, diverts)
@@ -222,6 +253,17 @@ def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
 
 
 _Sentences = Iterator[tuple[str, str] | tuple[str, str, str]]
+
+
+def _behind(late: Behind) -> _Sentences:
+    if late.reported:
+        yield "silent", late.words, "behind"
+    elif late.ended:
+        yield (
+            "sends again",
+            f"it closes more again, after {counted(late.ended, 'slice')} in which it was behind",
+            "behind",
+        )
 
 
 def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Sentences:

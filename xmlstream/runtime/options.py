@@ -55,7 +55,9 @@ class Options:
     name: str | None = run_option(None, "Name of the query in Spark's pages.", "NAME")
     metrics: str | None = run_option(None, "File or s3://… for one JSON object per slice.", "FILE")
     warn_after: str | None = run_option(
-        None, "Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.", "TIME"
+        None,
+        "Warn if tuples wait and a promised scheme, or a source that others passed, is silent for so long: PT10M.",
+        "TIME",
     )
 
     engine: str | None = run_option(

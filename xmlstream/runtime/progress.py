@@ -7,6 +7,8 @@ sources:
   (`punctuate`) counts as its own: the next tuple, or the next moment, closes more. A declared one does not.
 - A source that has closed everything is never silent: it has ended, was left out, or has sent a punctuation of
   wildcards.
+- A source that rules punctuate is late only while tuples wait and another source has passed it (`Behind`): its next
+  tuple closes more, whenever that comes.
 
 How long it may be silent differs: an alert has a time of its own, the page `is_late`. A finding is about one scheme of
 a source, for which tuples wait, and counts over the slices of all runs, from the last punctuation of the scheme or the
@@ -23,6 +25,7 @@ from xmlstream.operators.punctuate import Streams
 from xmlstream.plan.nodes import Node, Scan, leaf, names, topological
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import Commit
+from xmlstream.runtime.silent_schemes import Behind
 
 LAGS_AFTER = timedelta(seconds=10)
 """Silence of a source after which it is late, if other sources have closed what it has not."""
@@ -54,6 +57,7 @@ class SourceProgress:
         self._sent: dict[str, tuple[int, datetime]] = {}
         self._pauses: dict[str, timedelta] = {}
         self._closed, self._declared = set[str](), set[str]()
+        self._behind: dict[str, Behind | None] = {}
 
     @staticmethod
     def of(root: Node, begun: datetime | None = None) -> SourceProgress:
@@ -76,12 +80,19 @@ class SourceProgress:
                 before = self._sent.get(name, last)
                 self._sent[name] = max(before, last)
                 self._pauses[name] = max(self._pauses.get(name, timedelta()), last[1] - before[1])
+            if name in record.noticed:
+                self._behind[name] = record.noticed[name].behind
             if record.end.get(name, {}).get("closed") or self._all[name] in record.state(name).sets.get("added", ()):
                 self._closed.add(name)
 
     def last_sent(self, source: str) -> tuple[int, datetime] | None:
         """The slice, and its recorded time, in which a source sent its last punctuation; None if it has sent none."""
         return self._sent.get(source)
+
+    def open_since(self) -> dict[str, datetime]:
+        """For each source that has not closed everything, since when it is silent, as far as that is known."""
+        since = {name: sent[1] if (sent := self._sent.get(name)) else self._begun for name in self._all}
+        return {name: time for name, time in since.items() if time is not None and name not in self._closed}
 
     def silent(self, source: str, now: datetime, otherwise: datetime | None = None) -> timedelta:
         """How long a source has been silent; no time if it has closed everything.
@@ -99,6 +110,11 @@ class SourceProgress:
         """Whether a source has been `silent` for too long; `lags` if the others have closed what it has not."""
         usual = max(SILENT_AFTER, SILENT_PAUSES * self._pauses.get(source, timedelta()))
         return source not in self._closed and self.silent(source, now, otherwise) >= (LAGS_AFTER if lags else usual)
+
+    def is_passed(self, source: str, now: datetime) -> bool:
+        """Whether tuples have waited for too long for a source that rules punctuate and that another has passed."""
+        behind = self._behind.get(source)
+        return source not in self._closed and behind is not None and behind.is_late(now)
 
 
 def closing_rules(root: Node) -> dict[str, str]:

@@ -2,6 +2,9 @@
 
 A punctuation may be late without a fault: nothing can close an hour before it is over. So a silence is reported only if
 more slices with tuples, and more time, have passed than is usual, and if operators above the source keep tuples.
+
+A source that rules punctuate has promised nothing, since its next tuple closes more, whenever it comes. It is behind
+while tuples wait and another source has passed it, which means that it has closed what this one has not.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from xmlstream.sources.xml.parser.findings_collector import Findings
 SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""
 
+PAUSES = 3
+"""For a source that rules punctuate, `SPAN` must pass by default, and so many times its longest pause."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -31,9 +37,11 @@ class Patience:
     limit: PurgeAfter | None = None
     follow: bool = False
 
-    def is_over(self, silence: Silence) -> bool:
+    def is_over(self, silence: Silence | Behind) -> bool:
         """Whether a silence has lasted too long."""
         limit = self.limit
+        if limit is None and isinstance(silence, Behind):
+            return silence.lasted >= silence.usual
         if limit is None:
             return silence.slices >= SLICES and silence.lasted >= SPAN
         if limit.slices is not None:
@@ -97,9 +105,69 @@ class Silence(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Behind(Record):
+    """The time since another source has passed a source that rules punctuate, in which these have closed nothing.
+
+    Attributes:
+        slices: Number of slices in that time.
+        since: Its beginning; None if no source has passed it, or nothing waits for it.
+        until: The recorded time of the last slice.
+        passed_by: Who has passed it, with the verb: `in1 has`.
+        reported: Whether this was reported, because it lasted too long.
+        ended: Number of slices of the last reported time that has ended; 0 if there is none.
+        longest: The seconds of the longest such time that has ended.
+    """
+
+    until: datetime
+    slices: int = 0
+    since: datetime | None = None
+    passed_by: str = ""
+    reported: bool = False
+    ended: int = 0
+    longest: float = 0.0
+
+    @property
+    def lasted(self) -> timedelta:
+        """How long it has lasted."""
+        return timedelta() if self.since is None else self.until - self.since
+
+    @property
+    def usual(self) -> timedelta:
+        """How long it may last by default."""
+        return max(SPAN, PAUSES * timedelta(seconds=self.longest))
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it has lasted too long at a time after the last slice."""
+        return self.reported or (self.since is not None and now - self.since >= self.usual)
+
+    def after(self, came: bool, passed_by: str, now: datetime, patience: Patience, *, kept: int) -> Behind:
+        """This after one more slice.
+
+        Args:
+            came: Whether the rules have sent a punctuation in it.
+            passed_by: Who has closed more than the source after it: `in1 has`; empty if nobody has.
+            now: Its recorded time.
+            patience: How long it may last.
+            kept: Number of tuples that operators above the source keep after it.
+        """
+        if came or not passed_by or not kept:
+            longest = max(self.longest, self.lasted.total_seconds())
+            return Behind(now, ended=self.slices if self.reported else self.ended, longest=longest)
+        more = replace(self, until=now, slices=self.slices + 1, since=self.since or now, passed_by=passed_by)
+        return replace(more, reported=self.reported or patience.is_over(more))
+
+    @property
+    def words(self) -> str:
+        """The sentence about it."""
+        lasted = f"{counted(self.slices, 'slice')}, {in_units(self.lasted)}"
+        return f"{self.passed_by} closed more, and this source nothing for {lasted}, while results wait for it"
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRecord(Findings):
     """What was noticed of a source or an operator up to a commit, with the silence of each scheme of a source."""
 
-    sparse = (*Findings.sparse, "silences")
+    sparse = (*Findings.sparse, "silences", "behind")
 
     silences: Mapping[str, Silence] = field(default_factory=dict)
+    behind: Behind | None = None

@@ -10,6 +10,7 @@ Changes name attributes of sources: `origins` traces an attribute of a node to t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, product
 from typing import Protocol, TypeAlias
 
@@ -36,18 +37,17 @@ Origin: TypeAlias = tuple[Node, str]
 """A source and one of its attributes."""
 
 
+@lru_cache(maxsize=4096)  # a chain of nodes is asked from each of them
 def origins(node: Node, name: str) -> tuple[Origin, ...]:
     """The source attributes that an attribute of a node comes from, each once.
 
     A merged or coalesced attribute has several; an attribute that an operator creates has none. A computed attribute
     has the one attribute whose closing closes it, if there is one.
     """
-    match node.operator:
-        case Scan() | Static():
-            return ((node, node.schema.attribute(name).name),)
-        case operator:
-            found = operator.origins(name, *node.input_schemas)
-            return _all_of([origins(node.inputs[i], of) for i, of in found])
+    if isinstance(node.operator, Scan | Static):
+        return ((node, node.schema.attribute(name).name),)
+    found = node.operator.origins(name, *node.input_schemas)
+    return _all_of([origins(node.inputs[i], of) for i, of in found])
 
 
 def _all_of(found: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from html import escape
 from typing import Literal, TypeAlias
 
 from xmlstream.extensions import extension
@@ -15,18 +16,34 @@ from xmlstream.safety.remedies import IdlePromise, Remedy, idle_promises, remedi
 from xmlstream.safety.verdicts import END, OperatorVerdict, QueryVerdict, Waiting, judged
 from xmlstream.safety.words import promises_in_words, summary, verdict_tree
 
+Format: TypeAlias = Literal["text", "json", "svg", "html"]
+"""Form of an explanation: text for people, JSON for programs, a picture, or a page with the query's text."""
+
 
 class Explanation(str):
-    """An explanation as a string that a notebook or a prompt shows as its text, with its lines."""
+    """An explanation as a string that a prompt shows as its text, with its lines, and a notebook with the picture."""
 
-    __slots__ = ()
+    _root: Node
+    _format: str
+    _follow: bool
+
+    @staticmethod
+    def of(root: Node, format_: Format | Literal["plan"], text: str, *, follow: bool) -> Explanation:
+        """The explanation of a plan in a format, with the plan itself."""
+        made = Explanation(text)
+        made._root, made._format, made._follow = root, format_, follow
+        return made
 
     def __repr__(self) -> str:
         return str(self)
 
-
-Format: TypeAlias = Literal["text", "json", "svg", "html"]
-"""Form of an explanation: text for people, JSON for programs, a picture, or a page with the query's text."""
+    def _repr_html_(self) -> str | None:
+        """The picture of the plan, and below it the verdict in words unless the picture was wanted; None for JSON."""
+        if self._format == "json":
+            return None
+        picture = self if self._format == "svg" else explained(self._root, follow=self._follow, format_="svg")
+        words = explained(self._root, follow=self._follow) if self._format in ("plan", "text") else ""
+        return f"{picture}<pre>{escape(words)}</pre>" if words else str(picture)
 
 
 @at_any_depth

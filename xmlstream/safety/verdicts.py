@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.behaviour import promised as promised_by
@@ -158,11 +159,25 @@ class OperatorVerdict:
         return all(kept.until.when < When.NEVER for kept in self.keeps)
 
 
+class Verdicts(dict[Node, OperatorVerdict]):
+    """The verdicts on all operators of a plan."""
+
+    @cached_property
+    def has_several_sources(self) -> bool:
+        """Whether the plan reads several sources."""
+        return sum(isinstance(node.operator, Scan) for node in self) > 1
+
+
 @dataclass(frozen=True, slots=True)
 class QueryVerdict:
     """The verdicts on the operators of a plan, inputs first."""
 
     operators: tuple[OperatorVerdict, ...]
+
+    @property
+    def by_node(self) -> Verdicts:
+        """The verdicts by their nodes."""
+        return Verdicts({verdict.node: verdict for verdict in self.operators})
 
     @property
     def is_enabled(self) -> bool:

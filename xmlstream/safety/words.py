@@ -21,12 +21,12 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.safety.changes import Change, by_source, changes, origins
 from xmlstream.safety.remedies import Remedy, remedies
-from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, Waiting, When, judged
+from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, Verdicts, Waiting, When, judged
 
 
 def verdict_tree(verdict: QueryVerdict) -> str:
     """The plan with its verdicts as an indented tree, each operator above its inputs; a shared node appears once."""
-    known = {one.node: one for one in verdict.operators}
+    known = verdict.by_node
     lines: list[str] = []
     written: set[Node] = set()
 
@@ -45,7 +45,7 @@ def verdict_tree(verdict: QueryVerdict) -> str:
     return "\n".join(lines)
 
 
-def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator[str]:
+def _lines(one: OperatorVerdict, known: Verdicts) -> Iterator[str]:
     """The lines of an operator: its promises, and when it answers and what it keeps if it waits or keeps anything."""
     if isinstance(one.node.operator, Results):
         return
@@ -73,13 +73,13 @@ def promises_in_words(schemes: Iterable[Scheme], schema: Schema) -> str:
     return "; ".join(dict.fromkeys(texts)) or "nothing"
 
 
-def answering(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+def answering(found: Waiting, node: Node, known: Verdicts) -> str:
     """When an operator answers: `answers when hour closes`, `never answers, since nothing closes hour`."""
     when = waiting(found, node, known)
     return f"never answers{when.removeprefix('never')}" if found.when is When.NEVER else f"answers {when}"
 
 
-def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+def waiting(found: Waiting, node: Node, known: Verdicts) -> str:
     """When a condition comes true: `at once`, `when hour of s1 closes`, `never, since nothing closes …`."""
     match found.when:
         case When.AT_ONCE:
@@ -92,7 +92,7 @@ def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> s
             return f"never, since nothing closes {_all(found, node, known)}"
 
 
-def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+def kept_words(kept: Kept, node: Node, known: Verdicts) -> str:
     """The tuples of a log, and how long they are kept."""
     what = kept.model.what
     if kept.model.is_fixed:
@@ -112,17 +112,17 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     return f"{what} for ever, since nothing closes {_all(kept.until, node, known)}"
 
 
-def _all(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+def _all(found: Waiting, node: Node, known: Verdicts) -> str:
     return " and ".join(dict.fromkeys(_named(grouping, node, known) for grouping in found.groupings))
 
 
-def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+def _named(grouping: Grouping, node: Node, known: Verdicts) -> str:
     """The attributes that must close a grouping: those of each scheme that closes it, or those that no scheme closes.
 
     Attributes are named as in the sources that they come from; with the source's name if there are several sources.
     """
     below = node.inputs[grouping.input]
-    elsewhere = len(node.inputs) > 1 or sum(isinstance(each.operator, Scan) for each in known) > 1
+    elsewhere = len(node.inputs) > 1 or known.has_several_sources
     of_inputs = f" of {known[below].name}" if len(node.inputs) > 1 else ""
     if ways := _closing(grouping.attributes, below, known, null=grouping.null):
         names_of: dict[object, str] = {}
@@ -145,7 +145,7 @@ def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -
     return _of(of_sources, known)
 
 
-def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: dict[Node, OperatorVerdict]) -> str:
+def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: Verdicts) -> str:
     """Attributes of sources: `hour of sensor1 and sensor2`."""
     together: dict[tuple[str, ...], list[str]] = {}
     for source, own in of_sources:
@@ -153,9 +153,7 @@ def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: dict[Node, Op
     return " and ".join(f"{', '.join(own)} of {_listed(sources)}" for own, sources in together.items())
 
 
-def _closing(
-    attributes: Sequence[str], node: Node, known: dict[Node, OperatorVerdict], *, null: bool = True
-) -> list[tuple[str, ...]]:
+def _closing(attributes: Sequence[str], node: Node, known: Verdicts, *, null: bool = True) -> list[tuple[str, ...]]:
     """The smallest attribute sets of a node's schemes that close groups of these attributes."""
     schemes = known[node].promises.running
     ways = dict.fromkeys(s.attributes for s in schemes if is_compact(attributes, s, node.schema, null=null))
@@ -241,7 +239,7 @@ def line(verdict: QueryVerdict) -> str:
 
 def troubles(verdict: QueryVerdict) -> list[str]:
     """A line for each operator that never answers, and for each log that grows for ever."""
-    known = {one.node: one for one in verdict.operators}
+    known = verdict.by_node
     lines = []
     for one in verdict.troubled():
         if not one.is_enabled:

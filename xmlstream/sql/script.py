@@ -17,9 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.operators.expressions.dialect import tokens
 from xmlstream.operators.frames.auto_engine import AutoEngine
 from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
@@ -124,7 +126,7 @@ class Script:
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]) -> Node:
-        tables = {name: Relation.of(node) for name, node in sources.items()}
+        tables = {name.lower(): Relation.of(node) for name, node in sources.items()}
         for view in self.views:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
             if order is not None and limit is None:
@@ -138,7 +140,7 @@ class Script:
                 raise view.query.text.error(what, view.query.start)
             if len({column.lower() for column in view.columns}) < len(view.columns):
                 raise view.query.text.error(f"view {view.name} names a column twice", view.query.start)
-            tables[view.name] = Relation.of(node).aliased(view.name, view.columns)
+            tables[view.name.lower()] = Relation.of(node).aliased(view.name, view.columns)
         roots = []
         for answer in self.answers:
             node = planned_(answer.query, tables)
@@ -154,8 +156,11 @@ def read(
     variables: Mapping[str, str] | None = None,
     source: str | None = None,
     session: Session | None = None,
+    given: Callable[[str], Node | None] = lambda name: None,
 ) -> Script:
-    """Reads a file; errors show `source`, such as its name. Views of a `session` are sources, if it is given.
+    """Reads a file; errors show `source`, such as its name.
+
+    Names that the file does not declare are those that `given` finds, else the views of a `session`.
 
     Raises:
         QueryError: The text is not SQL, uses an unsupported part of SQL, or an unknown name.
@@ -167,7 +172,7 @@ def read(
     declarations = _declarations(statements, whole, targets)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views, answers = _queries(statements, declarations, sinks)
-    tables = _tables(declarations, targets, statements, session)
+    tables = _tables(declarations, targets, statements, session, given)
     for query in (*(view.query for view in views), *(answer.query for answer in answers)):
         _require_unread(targets, query)
     sources_ = tuple(declaration for name, declaration in declarations.items() if name not in targets)
@@ -182,6 +187,11 @@ def read(
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
+
+
+def has_insert(text: str, variables: Mapping[str, str]) -> bool:
+    """Whether a file says where its results go; raises QueryError if it is not SQL."""
+    return any(isinstance(each.tree, exp.Insert) for each in parse_statements(substituted(text, variables)))
 
 
 def _queries(
@@ -211,27 +221,36 @@ def _queries(
 
 
 def _tables(
-    declarations: Mapping[str, Declaration], targets: Container[str], statements: Sequence[Statement], session: Any
+    declarations: Mapping[str, Declaration],
+    targets: Container[str],
+    statements: Sequence[Statement],
+    session: Any,
+    given: Callable[[str], Node | None],
 ) -> dict[str, Node]:
-    """The sources that a file declares, and the views of the session that it reads."""
+    """The sources that a file declares, and those that it reads without declaring them, as static tables."""
     is_spark = session is not None and not is_in_process(session)
     frames = partial(frame_of, session) if is_spark else None
     tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
-    return tables | _of_session(session, statements, declarations) if is_spark else tables
+    others = {
+        name: given(name) or (_of_session(session, name) if is_spark else None)
+        for name in _others(statements, declarations)
+    }
+    return tables | {name: node for name, node in others.items() if node is not None}
 
 
-def _of_session(spark: SparkSession, statements: Sequence[Statement], declared: Collection[str]) -> dict[str, Node]:
-    """The temporary views and tables of a session that queries read without declaring them, as static tables."""
+def _of_session(spark: SparkSession, name: str) -> Node | None:
+    """A temporary view or table of a session as a static table; None if it has none of this name."""
+    return static_frame(name, spark.table(quoted(name))) if spark.catalog.tableExists(quoted(name)) else None
+
+
+def _others(statements: Sequence[Statement], declared: Collection[str]) -> list[str]:
+    """The names that queries read without declaring them."""
     trees = [statement.tree for statement in statements]
     named = {each.alias.lower() for tree in trees for each in tree.find_all(exp.CTE)}
     made = [tree for tree in trees if isinstance(tree, exp.Create | exp.Insert)]
     named |= {table.name.lower() for tree in made if (table := tree.find(exp.Table)) is not None}
     read_names = dict.fromkeys(table.name for tree in trees for table in tree.find_all(exp.Table) if table.name)
-    return {
-        name: static_frame(name, spark.table(quoted(name)))
-        for name in read_names
-        if name.lower() not in {*declared, *named} and spark.catalog.tableExists(quoted(name))
-    }
+    return [name for name in read_names if name.lower() not in {*declared, *named}]
 
 
 def _require_unread(targets: set[str], query: Statement) -> None:
@@ -329,7 +348,42 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
     return Answer(statement.query(), sink)
 
 
+_CLAUSES = {
+    "USING": 1,
+    "OPTIONS": 0,
+    "PARTITIONED BY": 0,
+    "TBLPROPERTIES": 0,
+    "COMMENT": 1,
+    "LOCATION": 1,
+    "CLUSTERED BY": 0,
+}
+"""The clauses of CREATE TABLE behind its columns, and how many words each has before its brackets."""
+
+
+def _stray_in(statement: Statement) -> Token | None:
+    """The first word of a CREATE TABLE that stands where a clause begins, and begins none."""
+    found = tokens(statement.text.text[statement.start : statement.end])
+    depth, left, clauses = 0, 0, False
+    for token in found:
+        opens, closes = token.token_type == TokenType.L_PAREN, token.token_type == TokenType.R_PAREN
+        depth += opens - closes
+        clauses = clauses or token.text.upper() == "USING"
+        if depth or closes:
+            clauses = True
+        elif clauses and left:
+            left -= 1
+        elif clauses and token.text.upper() in {"AS", "SELECT"}:
+            return None
+        elif clauses and (left := _CLAUSES.get(token.text.upper(), -1)) < 0:
+            return token
+    return None
+
+
 def _no_query(statement: Statement) -> QueryError:
+    if isinstance(statement.tree, exp.Command) and (stray := _stray_in(statement)) is not None:
+        option = f", {stray.text} '…'" if stray.token_type == TokenType.VAR else ""
+        hint = f"options stand in OPTIONS (…), with a comma between: OPTIONS (path '…', rowTag '…'{option})"
+        return statement.text.error(f"{stray.text} cannot stand here", statement.start + stray.start, hint)
     match statement.tree:
         case exp.Condition() | exp.Alias():
             what = "this is not a query"
@@ -350,7 +404,7 @@ def plan_over(session: Session, text: QueryText, inputs: Mapping[str, Node]) -> 
     """
     note_registered(session, text.text)
     statement = parse_statements(text)[0]
-    tables = {name: Relation.of(node) for name, node in inputs.items()}
+    tables = {name.lower(): Relation.of(node) for name, node in inputs.items()}
     sketched(statement, tables)
     return planned(statement, tables, analyst_of(session))
 

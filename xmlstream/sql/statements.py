@@ -19,6 +19,7 @@ from xmlstream.sql.created_functions import created, declaration_words
 from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText, endless
 from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command
+from xmlstream.sql.written_out import write_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def _statement(run: list[Token], text: QueryText, functions: dict[str, PythonFun
             raise text.error(f"; is missing before {first.text}", first.start)
     rewriting = Rewriting(text, functions=functions)
     rewriting.rewrite(tree)
+    write_out(tree, text)
     return Statement(tree, rewriting, start, end, query)
 
 

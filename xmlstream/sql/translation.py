@@ -50,6 +50,7 @@ from xmlstream.sql.spark.functions import RANKS, aggregates_in, function_of
 from xmlstream.sql.statements import Statement, parse_statements
 
 Tables = Mapping[str, Relation]
+"""Relations by their names in lower case."""
 
 _BESIDE_OVER = {"group": "GROUP BY", "having": "HAVING", "qualify": "QUALIFY"}
 """Clauses that a SELECT with functions over rows may not have."""
@@ -237,7 +238,7 @@ class Translation:
                 raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]} is not supported", found, hint)
 
 
-def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
+def sketched(query: Statement, tables: Tables) -> Node:
     """The query's plan without types, after all checks that need no Spark.
 
     Raises:
@@ -246,7 +247,7 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
     require_supported(query.tree, query.text)
     _read_arrival(query, tables)
     try:
-        return _translated(query, tables, Translation(query.text, NamesOnly()))
+        return Translation(query.text, NamesOnly()).plan(query.tree, tables)
     except QueryError as error:
         if (hint := _of_the_alias(error, query)) is None:
             raise
@@ -270,7 +271,7 @@ def _of_the_alias(error: QueryError, query: Statement) -> str | None:
     return None
 
 
-def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
+def _read_arrival(query: Statement, tables: Tables) -> None:
     """Replaces the name `arrival` in ORDER BY of functions over rows, in the query's tree and in its text for Spark.
 
     An attribute of one of the query's tables, or an alias in the query, with this name is meant instead.
@@ -278,8 +279,7 @@ def _read_arrival(query: Statement, tables: Mapping[str, Relation]) -> None:
     Raises:
         QueryError: `arrival` descends, is beside other keys, or orders another function than ROW_NUMBER.
     """
-    tree, known = query.tree, {name.lower(): relation for name, relation in tables.items()}
-    used = [known[name] for table in tree.find_all(exp.Table) if (name := table.name.lower()) in known]
+    tree, used = query.tree, _used(query, tables).values()
     renamed = [column for alias in tree.find_all(exp.TableAlias) for column in alias.args.get("columns") or ()]
     names = [*(alias.alias for alias in tree.find_all(exp.Alias)), *(column.name for column in renamed)]
     if any(relation.find(_ARRIVAL) for relation in used) or _ARRIVAL in map(str.lower, names):
@@ -309,15 +309,16 @@ _FIRST_COME = (
 )
 
 
-def planned(query: Statement, tables: Mapping[str, Relation], analyst: WholeAnalyst) -> Node:
+def planned(query: Statement, tables: Tables, analyst: WholeAnalyst) -> Node:
     """The plan of a query that passed `sketched`; share one analyst among queries over the same tables.
 
     Raises:
         QueryError: An expression has no type, or Spark understands the query differently.
     """
     with _placed(query):
-        types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
-        root = _translated(query, tables, Translation(query.text, analyst))
+        used = {name: relation.schema for name, relation in _used(query, tables).items()}
+        types = analyst.require_faithful(query, used)
+        root = Translation(query.text, analyst).plan(query.tree, tables)
     if types is None:
         return root
     # In Spark's form a window is a structure.
@@ -388,8 +389,10 @@ _READ_SPECIALLY = re.compile(rf"\b(?:{'|'.join(READ_SPECIALLY)})\s*\(\s*$", re.I
 _OF_A_FUNCTION = re.compile(r"the function (\w+) ")
 
 
-def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:
-    return translation.plan(query.tree, {name.lower(): relation for name, relation in tables.items()})
+def _used(query: Statement, tables: Tables) -> dict[str, Relation]:
+    """The tables that a query reads."""
+    names = (table.name.lower() for table in query.tree.find_all(exp.Table))
+    return {name: tables[name] for name in names if name in tables}
 
 
 def _dotted(column: exp.Column) -> str:

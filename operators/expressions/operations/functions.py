@@ -305,6 +305,13 @@ def _split_part(name: str, parts: Sequence[Part], zone: str) -> Part:
     return parts[0].computed(f"split_part({parts[0].sql}, {parts[1].sql}, {parts[2].whole})", seems=True)
 
 
+def _sha2(name: str, parts: Sequence[Part], zone: str) -> Part:
+    require(name, parts, ("STRING",), ("INT",))
+    if parts[1].whole not in (0, 256):
+        raise NotProven(f"{name} of other lengths than 256")
+    return parts[0].computed(f"sha256({parts[0].sql})", STRING, seems=True)
+
+
 def _zero(name: str, parts: Sequence[Part], zone: str) -> Part:
     require(name, parts, NUMBERS)
     return FUNCTIONS["nvl" if name == "zeroifnull" else "nullif"].part(name, [*parts, number("0")], zone)
@@ -497,7 +504,7 @@ _OTHERS: Mapping[str, Function] = {
     "array": _array, "concat": _concat, "element_at": _element_at, "get": _get,
     "if": if_, "named_struct": _named_struct, "nullif": _nullif, "nvl2": _nvl2,
     "array_contains": _array_contains, "concat_ws": _concat_ws, "regexp_extract": _regexp_extract,
-    "regexp_replace": _regexp_replace, "split_part": _split_part,
+    "regexp_replace": _regexp_replace, "split_part": _split_part, "sha2": _sha2,
     **dict.fromkeys(("regexp", "regexp_like", "rlike"), _regexp_like),
     **dict.fromkeys(("coalesce", "ifnull", "nvl"), _coalesce),
     **dict.fromkeys(("array_max", "array_min"), _array_extreme),

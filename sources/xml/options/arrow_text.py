@@ -35,6 +35,23 @@ def only_bytes(allowed: bytes) -> Mask:
     return table
 
 
+def is_xml_text(text: bytes) -> bool:
+    r"""Whether a text is valid UTF-8 with XML characters only; control characters are not looked at.
+
+    >>> [is_xml_text(text) for text in (b"a", "é😀".encode(), b"\xc3", b"\xed\xa0\x80", "\uffff".encode())]
+    [True, True, False, False, False]
+    """
+    if text.isascii():
+        return True
+    whole = pa.LargeStringArray.from_buffers(1, _buffer(np.array([0, len(text)])), pa.py_buffer(text))
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    # U+FFFE and U+FFFF
+    return b"\xef" not in text or (b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text)
+
+
 def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
     """Extracts the parts of a text between offsets; the parts must be in order and must not overlap.
 
@@ -49,7 +66,7 @@ def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
     bounds[1::2] = end
     # Cover the whole text with strings: the slots, and the parts between them.
     every = pa.StringArray.from_buffers(2 * count - 1, _buffer(bounds), pa.py_buffer(text))
-    return every.take(_array(np.arange(0, 2 * count - 1, 2)))
+    return pc.take(every, _array(np.arange(0, 2 * count - 1, 2)), boundscheck=False)  # type: ignore[no-any-return]
 
 
 def repeated(text: str | None, count: int) -> pa.StringArray:
@@ -105,21 +122,45 @@ def dereferenced(texts: Any) -> pa.StringArray:
     >>> dereferenced(pa.array(["a &amp;lt; b", "&#x41;&#66;&amp;#66;", None])).to_pylist()
     ['a &lt; b', 'AB&#66;', None]
     """
-    if not (characters(texts) == _AMPERSAND).any():
+    text = characters(texts)
+    at = np.flatnonzero(text == _AMPERSAND)
+    if not len(at):
         return texts  # type: ignore[no-any-return]
-    numbered = set(_NUMBERED.findall(characters(texts).tobytes()))
-    if len(numbered) > MOST_REPLACED or not {_referenced_number(each) for each in numbered}.isdisjoint("&"):
+    different = {each.decode(): _REFERENCE.sub(_referenced, each.decode()) for each in references(text, at)}
+    ampersands = {each for each, character in different.items() if character == "&"}
+    if len(different) > MOST_REPLACED or len(ampersands) > 1:
         return pa.array([text and _REFERENCE.sub(_referenced, text) for text in texts.to_pylist()], pa.string())
-    for each in numbered:
-        texts = pc.replace_substring(texts, pattern=each.decode(), replacement=_referenced_number(each))
-    for reference, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        texts = pc.replace_substring(texts, pattern=reference, replacement=character)
+    # An ampersand that comes of a reference begins none.
+    for each in (*different.keys() - ampersands, *ampersands):
+        texts = pc.replace_substring(texts, pattern=each, replacement=different[each])
     plain: pa.StringArray = texts
     return plain
 
 
+def references(text: bytes | Characters, at: Longs) -> set[bytes]:
+    """Returns the different references that begin at offsets; without a semicolon, those that are unfinished.
+
+    >>> sorted(references(b"a &lt; b &lt; &#x1F600; &amp", np.array([2, 9, 14, 24])))
+    [b'&#x1F600;', b'&amp', b'&lt;']
+    """
+    whole = np.ndarray((max(len(text) - 7, 0),), np.dtype("<u8"), text, strides=(1,))
+    words = whole[at[: np.searchsorted(at, len(whole))]]
+    # The topmost bit of the first byte that is a semicolon, and all bits below.
+    other = words ^ (_ONES * np.uint64(_SEMICOLON))
+    first = (other - _ONES) & ~other & _TOPS
+    first &= ~first + np.uint64(1)
+    is_short = first != 0
+    short = pc.unique(_array((words & (first ^ (first - np.uint64(1))))[is_short])).to_pylist()
+    others = np.concatenate([at[: len(words)][~is_short], at[len(words) :]]).tolist()
+    data = bytes(text) if others else b""
+    longer = (_ANY_REFERENCE.match(data, each) for each in others)
+    return {word.to_bytes(8, "little").rstrip(b"\0") for word in short} | {each[0] for each in longer if each}
+
+
+_SEMICOLON = ord(";")
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_ANY_REFERENCE = re.compile(rb"&[#0-9a-zA-Z]*;?")
 _REFERENCE = re.compile("&(?:(#x?[0-9a-fA-F]+)|([a-z]+));")
-_NUMBERED = re.compile(rb"&#x?[0-9a-fA-F]+;")
 _NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 
 MOST_REPLACED = 16

@@ -52,7 +52,7 @@ from xmlstream.sources.xml.parser.structural_punctuations import (
     StructuralPunctuations,
 )
 from xmlstream.sources.xml.parser.template_scan import ScannedWindow
-from xmlstream.sources.xml.parser.typed_columns import ColumnReader
+from xmlstream.sources.xml.parser.typed_columns import ColumnReader, PlainNumbers
 from xmlstream.sources.xml.splits.all_tags import ElementNames, Offsets
 
 
@@ -142,11 +142,16 @@ class PatternReader:
         return True
 
     def _doubtful(self, index: int, texts: Any) -> list[str]:
-        different = texts.unique()
+        if texts.null_count == len(texts):
+            return []
         type_ = self._schema[index].domain.sql
-        if isinstance(type_, IntegerType) and index not in self._written and len(different) > 1:
-            # Any number with so few digits is a valid pattern.
-            plain = rf"^(\*|-?\d{{1,{type_.free_digits}}})$"
+        # Any number with so few digits is a valid pattern.
+        digits = type_.free_digits if isinstance(type_, IntegerType) and index not in self._written else 0
+        if digits and PlainNumbers(digits).are_all(texts.drop_null()):
+            return []
+        different = texts.unique()
+        if digits and len(different) > 1:
+            plain = rf"^(\*|-?\d{{1,{digits}}})$"
             different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
         return [text for text in different.to_pylist() if text is not None and text != "*"]
 

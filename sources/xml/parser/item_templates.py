@@ -169,12 +169,16 @@ class Matches:
 
 
 class TextWindow:
-    """A text with its delimiters, in which items of templates are searched."""
+    """A text with its delimiters, in which items of templates are searched.
+
+    Attributes:
+        quotes: Whether quotes are delimiters.
+    """
 
     def __init__(self, text: bytes, *, quotes: bool) -> None:
         """Finds the delimiters: `<`, and quotes if `quotes`."""
         padded = text + bytes(_WORD)
-        self.text = text
+        self.text, self.quotes, self._found = text, quotes, dict[int, Matches]()
         self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[: len(text)]
         # The word of eight bytes at every offset.
         self._word = np.ndarray((len(text) + 1,), np.dtype("<u8"), padded, strides=(1,))
@@ -187,6 +191,12 @@ class TextWindow:
         self._lively = self._find_lively()
 
     def find(self, template: ItemTemplate) -> Matches:
+        """Returns the items of a template."""
+        if id(template) not in self._found:
+            self._found[id(template)] = self._find(template)
+        return self._found[id(template)]
+
+    def _find(self, template: ItemTemplate) -> Matches:
         value, mask = _as_word(template.runs[0][:_WORD])
         first = self._first & mask if len(template.runs[0]) < _WORD else self._first
         items = np.flatnonzero(first == value)

@@ -218,7 +218,7 @@ class RangeParser:
             return bad
         regular = self._template_items(text.content, text.open) if self._tries(len(text.content)) else None
         together = self._joint(small, text, regular)
-        return together or self._joint(small, text, self._token_items(text, tags)) or []
+        return together or self._joint(small, text, self._token_items(text, tags, is_checked=True)) or []
 
     def _joint(self, small: SmallDocuments, text: LocatedText, found: list[Items] | None) -> Parsed | list[int]:
         """Like `_together`, with the items that were found in the text."""
@@ -311,14 +311,16 @@ class RangeParser:
             return None
         return _all_or_none(parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams))
 
-    def _token_items(self, text: LocatedText, tags: Tags | None) -> list[Items] | None:
+    def _token_items(self, text: LocatedText, tags: Tags | None, *, is_checked: bool = False) -> list[Items] | None:
         """Returns the items of a text from its tokens; None if that is not possible, or one of them is malformed."""
         if not self._reads_tokens:
             return None
         if text.open not in self._contexts:
             self._contexts = {text.open: Context.of(text.open)}
         context = self._contexts[text.open]
-        window = TokenWindow.of(text.content, context, text.after, tags) if context else None
+        if context is None:
+            return None
+        window = TokenWindow.of(text.content, context, text.after, tags, is_checked=is_checked)
         return _all_or_none(stream.token_items(window) for stream in self.streams) if window else None
 
 

@@ -102,8 +102,8 @@ class SmallDocuments:
         after_tag = before >= 0
         ends = np.where(after_tag, np.append(tags.end, 0)[before], 0)
         depths = np.where(after_tag, np.append(tags.depth, 0)[before], 1)
-        begun, ended = np.array([*tags.special, (-1, -1)], np.int64).T
-        crossed = np.searchsorted(begun[:-1], breaks) > np.searchsorted(ended[:-1], breaks, side="right")
+        begun, ended = tags.special.T
+        crossed = np.searchsorted(begun, breaks) > np.searchsorted(ended, breaks, side="right")
         return [*map(int, np.flatnonzero((ends > breaks) | (depths != 1) | crossed)[:1])]
 
     def near_line(self, line: int) -> list[int]:

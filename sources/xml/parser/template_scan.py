@@ -19,7 +19,7 @@ import numpy as np
 from lxml import etree
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.sources.xml.options.arrow_text import Mask
+from xmlstream.sources.xml.options.arrow_text import Mask, is_xml_text
 from xmlstream.sources.xml.options.leaf_paths import MANY_TAGS
 from xmlstream.sources.xml.parser.item_reader import ItemReader
 from xmlstream.sources.xml.parser.item_templates import ItemTemplate, Matches, TextWindow
@@ -217,7 +217,7 @@ class TemplateScanner:
         """
         end = last_item_end(text[:PROBE_BYTES], self._names)
         known = self._contexts.setdefault(open_, _Learnt())
-        if not end or not _is_text(text[:end]):
+        if not end or not is_xml_text(text[:end]):
             return False
         count, gaps = sum(1 for _ in self._start_tag.finditer(text, 0, end)), [(0, end)]
         for _ in range(2):
@@ -242,13 +242,16 @@ class TemplateScanner:
         known = self._contexts.setdefault(open_, _Learnt())
         if not known.templates and not self._learn(known, text, open_, [(0, len(text))]):
             return None
-        if not _is_text(text):
+        if not is_xml_text(text):
             return None
         window = TextWindow(text, quotes=known.quotes)
-        groups, gaps = matches_and_residue(window, known.matches(window))
-        count = sum(len(group.ordinal) for group in groups)
-        if len(gaps) > RARE_PART * count and self._learn(known, text, open_, gaps):
-            return self.scan(text, open_)
+        while True:
+            groups, gaps = matches_and_residue(window, known.matches(window))
+            count = sum(len(group.ordinal) for group in groups)
+            if len(gaps) <= RARE_PART * count or not self._learn(known, text, open_, gaps):
+                break
+            if window.quotes != known.quotes:
+                window = TextWindow(text, quotes=known.quotes)
         if not groups:
             return None
         irregular: list[tuple[int, etree._Element, int]] = []
@@ -368,14 +371,3 @@ class TemplateScanner:
             and parent.nsmap == context.nsmap
             and not any(map(self._is_item, [parent, *parent.iterancestors()]))
         )
-
-
-def _is_text(text: bytes) -> bool:
-    """Whether the text is valid UTF-8 with XML characters only; control characters are checked elsewhere."""
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text  # U+FFFE and U+FFFF

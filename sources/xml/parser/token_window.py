@@ -1,9 +1,10 @@
 """Tokens of a text: its tags as columns, from which elements, attributes and texts are selected.
 
-libxml2 checks the text without building anything, at several hundred megabytes a second. In a well-formed text without
-comments, CDATA sections and processing instructions every `<` begins a tag, a start tag ends at the first `>` outside
-quotes, and the depth is the number of start tags without their end tags. So elements are compared by their names,
-levels and parents with a few comparisons for all tags at once, whatever the form of the items.
+libxml2 checks the text without building anything, at several hundred megabytes a second, unless the tokens prove sooner
+that it is well-formed (`token_proof`). In a well-formed text without comments, CDATA sections and processing
+instructions every `<` begins a tag, a start tag ends at the first `>` outside quotes, and the depth is the number of
+start tags without their end tags. So elements are compared by their names, levels and parents with a few comparisons
+for all tags at once, whatever the form of the items.
 
 libxml2 does not check namespaces without building a tree. So a text that declares namespaces, or has a name with an
 undeclared prefix, is refused here, and read in another way.
@@ -25,6 +26,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.arrow_text import Mask, character_data, only_bytes, plain_text, slots
+from xmlstream.sources.xml.parser.token_proof import CDATA, proven
 from xmlstream.sources.xml.splits.all_tags import Offsets, Tags
 from xmlstream.sources.xml.splits.tags import MAX_DEPTH, check_content, local_name, on_one_line, parse_content
 
@@ -108,9 +110,11 @@ class TokenWindow:
         end: The offset after each tag.
         closes: Whether it is an end tag.
         opens: Whether it is a start tag of an element that is not empty.
+        depth: The number of elements open after it.
         level: The level of its element; the root has 1.
+        is_whole: Whether every other `<` begins a comment, a CDATA section or a processing instruction.
         marks: Which characters of the text are not what they stand for: references, line breaks.
-        special: The begin and end offsets of comments, CDATA sections and processing instructions.
+        special: The begin and end offset of each comment, CDATA section and processing instruction, in a row.
         nil: Offsets of apparent nil attributes.
     """
 
@@ -121,16 +125,24 @@ class TokenWindow:
         # The word of eight bytes at every offset, from eight bytes before the text.
         self._word = np.ndarray((len(text) + WORD + 1,), np.dtype("<u8"), padded, strides=(1,))
         self.start, self.end, self.opens, self.closes = tags.start, tags.end, tags.opens, tags.closes
+        self.depth, self.is_whole = tags.depth, tags.whole >= len(text)
         self.level = tags.depth + (~self.opens).view(np.int8)
         self.starts: Offsets = np.flatnonzero(~self.closes)
         self._named: dict[str, Offsets] = {}
         self._at_level: dict[tuple[int, bool], Offsets] = {}
-        self.special = [span for span in tags.special if span[0] < len(text)]
+        self.special = tags.special[: np.searchsorted(tags.special[:, 0], len(text))]
         self.nil: Offsets = np.zeros(0, np.int64)
         self.marks = bytes(mark for mark in _MARKS if mark in text)
 
     @staticmethod
-    def of(text: bytes, context: Context, after: tuple[bytes, ...], tags: Tags | None = None) -> TokenWindow | None:
+    def of(
+        text: bytes,
+        context: Context,
+        after: tuple[bytes, ...],
+        tags: Tags | None = None,
+        *,
+        is_checked: bool = False,
+    ) -> TokenWindow | None:
         """Returns the tokens of a text; None if it is not well-formed, or has something that is not decided here.
 
         Args:
@@ -138,11 +150,8 @@ class TokenWindow:
             context: The elements open at its beginning.
             after: Start tags of the elements open at its end.
             tags: Its tags, if they are known.
+            is_checked: Whether libxml2 has found that it is well-formed.
         """
-        try:
-            check_content(text, context.open, after)
-        except etree.XMLSyntaxError:
-            return None
         tags = Tags.of(text, len(context.open)) if tags is None else tags
         if not len(tags.start):
             return None
@@ -152,11 +161,19 @@ class TokenWindow:
         if lowest < len(context.open) and any(b"xmlns" in tag for tag in context.open[1:]):
             return None
         window = TokenWindow(text, context, tags)
+        if (nil := proven(window, after)) is not None:
+            window.nil = nil
+            return window
+        if not is_checked:
+            try:
+                check_content(text, context.open, after)
+            except etree.XMLSyntaxError:
+                return None
         return window if window._has_known_names() else None
 
     def _has_known_names(self) -> bool:
         """Whether no namespace is declared, and all prefixes are; False if this is not decided here."""
-        starts = self._special_starts
+        starts = self.special[:, 0]
         if any(_NAME_WITH_COLON.match(self.text, at) for at in starts[self.byte[starts + 1] == _QUERY].tolist()):
             return False
         # A default namespace is declared before a quote; a prefix is found by its colon.
@@ -370,12 +387,21 @@ class TokenWindow:
         """Returns the string values of elements, which are in order and not in each other."""
         after = np.minimum(elements + 1, len(self.start) - 1)
         begin, end = self.end[elements], np.where(self.opens[elements], self.start[after], self.end[elements])
-        mixed = self.have_children(elements)
-        if len(self._special_starts):
-            mixed |= np.searchsorted(self._special_starts, begin) < np.searchsorted(self._special_starts, end)
+        mixed, literal = self.have_children(elements), np.zeros(len(elements), np.bool_)
+        if len(self.special):
+            # A text that is one CDATA section is what is in it.
+            place = np.searchsorted(self.special[:, 0], begin)
+            span = self.special[np.minimum(place, len(self.special) - 1)]
+            literal = (span[:, 0] == begin) & (span[:, 1] == end) & self.is_at(begin, CDATA) & ~mixed
+            mixed |= (place < np.searchsorted(self.special[:, 0], end)) & ~literal
+            begin, end = begin + len(CDATA) * literal, end - len(b"]]>") * literal
+        raw = slots(self.text, begin, np.where(mixed, begin, end))
+        texts = character_data(raw, self.marks)
+        if literal.any() and texts is not raw:
+            plain = character_data(raw.filter(pa.array(literal)), self.marks.replace(b"&", b""))
+            texts = pyarrow.compute.replace_with_mask(texts, pa.array(literal), plain)
         if not mixed.any():
-            return character_data(slots(self.text, begin, end), self.marks)
-        texts = character_data(slots(self.text, begin, np.where(mixed, begin, end)), self.marks)
+            return texts
         places = zip(begin[mixed].tolist(), self.start[self.last_tags(elements[mixed])].tolist(), strict=True)
         parts = pa.array([_string_value(self.text[a:b]) for a, b in places], pa.string())
         whole: pa.StringArray = pyarrow.compute.replace_with_mask(texts, pa.array(mixed), parts)
@@ -385,10 +411,6 @@ class TokenWindow:
         """Returns which of these elements have child elements."""
         after = np.minimum(elements + 1, len(self.start) - 1)
         return self.opens[elements] & ~self.closes[after]
-
-    @cached_property
-    def _special_starts(self) -> Offsets:
-        return np.array([start for start, _ in self.special], np.int64)
 
 
 def _those(which: Mask, *columns: Offsets) -> tuple[Offsets, ...]:

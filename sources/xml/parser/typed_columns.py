@@ -8,6 +8,7 @@ are used to check columns that a query does not need: their values are not wante
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -227,10 +228,8 @@ class ColumnReader:
         """Returns dates and timestamps if all are written in one of the usual forms; else None."""
         for form, type_ in _FORMS[self._domain.sql]:
             # Test the first text before all of them.
-            if (
-                pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
-                and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
-            ):
+            first = texts.drop_null()[:1].to_pylist()
+            if first and re.match(form, first[0]) and (_are_like(texts, first[0]) or _have_form(texts, form)):
                 values: Any = texts.cast(type_)
                 if self._local is not None and not form.endswith("Z$"):
                     values = self._local.moments(values)
@@ -301,6 +300,41 @@ def _fields(
         )
         for field, pattern, below in columns
     ]
+
+
+def _have_form(texts: Any, form: str) -> bool:
+    """Whether a regular expression matches all texts that are not null."""
+    return not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
+
+
+def _are_like(texts: pa.StringArray, first: str) -> bool:
+    """Whether all texts are as long as one, do not begin with zero, and differ from it in digits only.
+
+    >>> [_are_like(pa.array([other]), "2026-01-02") for other in ("1999-12-31", "0999-12-31", "1999-1-311")]
+    [True, False, False]
+    """
+    like = first.encode()
+    length, character = len(like), characters(texts)
+    if length < _WORD or texts.null_count or len(character) != length * len(texts):
+        return False
+    ends = text_ends(texts)
+    if (ends[1:] - ends[:-1] != length).any() or (character[::length] == _ZERO).any():
+        return False
+    for at in {*range(0, length - _WORD, _WORD), length - _WORD}:
+        part = like[at : at + _WORD]
+        there = np.ndarray((len(texts),), np.dtype("<u8"), character, at, (length,))
+        # Of a digit the upper half counts; six more than a nine would change it.
+        shape, six = (
+            bytes(each) for each in zip(*((0xF0, 6) if 48 <= c <= 57 else (0xFF, 0) for c in part), strict=True)
+        )
+        mask, more = (np.uint64(int.from_bytes(each, "little")) for each in (shape, six))
+        value = np.uint64(int.from_bytes(part, "little")) & mask
+        if (there & mask != value).any() or ((there + more) & mask != value).any():
+            return False
+    return True
+
+
+_WORD = 8
 
 
 def _greater(values: Any, bound: Any) -> Any:

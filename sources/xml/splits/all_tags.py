@@ -36,7 +36,8 @@ class Tags:
         opens: Whether it is a start tag of a non-empty element.
         closes: Whether it is an end tag.
         depth: The number of elements open after it.
-        special: The begin and end offsets of comments, CDATA sections and processing instructions.
+        special: The begin and end offset of each comment, CDATA section and processing instruction, in a row.
+        whole: The offset up to which every other `<` is that of one of these tags.
     """
 
     start: Offsets
@@ -44,7 +45,8 @@ class Tags:
     opens: npt.NDArray[np.bool_]
     closes: npt.NDArray[np.bool_]
     depth: npt.NDArray[np.int32]
-    special: list[tuple[int, int]]
+    special: Offsets
+    whole: int
 
     @staticmethod
     def of(text: bytes, depth: int) -> Tags:
@@ -52,7 +54,7 @@ class Tags:
         byte = np.frombuffer(text, np.uint8)
         lt = np.flatnonzero(byte == LT)
         mark = byte[np.minimum(lt + 1, len(byte) - 1)]
-        marked, special = lt[(mark == BANG) | (mark == QUERY)], list[tuple[int, int]]()
+        marked, special, cut = lt[(mark == BANG) | (mark == QUERY)], _NONE, len(text)
         gt = np.flatnonzero(byte == GT)
         if len(marked):
             special, cut = _simple(byte, marked, gt) or _special(text, marked.tolist())
@@ -64,12 +66,13 @@ class Tags:
         opens = ~closes & (byte[end - 2] != SLASH)
         after = np.cumsum(opens.view(np.int8) - closes.view(np.int8), dtype=np.int32) + np.int32(depth)
         stop = int(np.argmax(after <= 0)) + 1 if len(after) and after.min() <= 0 else len(after)
-        return Tags(start[:stop], end[:stop], opens[:stop], closes[:stop], after[:stop], special)
+        whole = (int(lt[stop]) if stop < len(lt) else cut) if np.array_equal(start[:stop], lt[:stop]) else 0
+        return Tags(start[:stop], end[:stop], opens[:stop], closes[:stop], after[:stop], special, whole)
 
     @property
     def finished(self) -> int:
         """The offset after the last tag, comment, CDATA section or instruction."""
-        return max(int(self.end[-1]) if len(self.end) else 0, self.special[-1][1] if self.special else 0)
+        return max(int(self.end[-1]) if len(self.end) else 0, int(self.special[-1, 1]) if len(self.special) else 0)
 
     def before(self, offset: int) -> Tags:
         """Returns the tags that end before an offset."""
@@ -81,6 +84,7 @@ class Tags:
             self.closes[:count],
             self.depth[:count],
             self.special,
+            self.whole,
         )
 
     def open_at(self, index: int, text: bytes, open_: tuple[bytes, ...]) -> list[tuple[int, bytes]]:
@@ -96,7 +100,7 @@ class Tags:
         return [(-1, tag) for tag in open_[:kept]] + found
 
 
-def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[list[tuple[int, int]], int] | None:
+def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[Offsets, int] | None:
     """Like `_special`, for all at once; None if one is in another, or begins near the text's end."""
     if int(marked[-1]) + len(b"<![CDATA[") >= len(byte):
         return None
@@ -121,11 +125,11 @@ def _simple(byte: Bytes, marked: Offsets, gt: Offsets) -> tuple[list[tuple[int, 
         # The last one may be unfinished, unless another one is behind it.
         return None
     finished = int(ends[-1]) <= len(byte)
-    spans = list(zip(marked.tolist(), ends.tolist(), strict=True))
+    spans = np.stack([marked, ends], axis=1)
     return (spans, len(byte)) if finished else (spans[:-1], int(marked[-1]))
 
 
-def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int]:
+def _special(text: bytes, marked: list[int]) -> tuple[Offsets, int]:
     """Finds comments, CDATA sections and processing instructions.
 
     Returns:
@@ -144,27 +148,38 @@ def _special(text: bytes, marked: list[int]) -> tuple[list[tuple[int, int]], int
         else:
             continue
         if found < 0:
-            return spans, start
+            return _spans(spans), start
         end = found + length
         spans.append((start, end))
     part = _PART.search(text, max(len(text) - 9, end))
-    return spans, part.start() if part else len(text)
+    return _spans(spans), part.start() if part else len(text)
 
 
-def _outside(offsets: Offsets, spans: list[tuple[int, int]], cut: int) -> Offsets:
+def _spans(spans: list[tuple[int, int]]) -> Offsets:
+    return np.array(spans, np.int64).reshape(-1, 2)
+
+
+_NONE = _spans([])
+
+
+def _outside(offsets: Offsets, spans: Offsets, cut: int) -> Offsets:
     """Returns the offsets before `cut` that are in none of the spans."""
     offsets = offsets[: np.searchsorted(offsets, cut)]
-    if not spans:
-        return offsets
-    bounds = np.searchsorted(offsets, np.array(spans, np.int64).reshape(-1)).reshape(-1, 2)
-    count = bounds[:, 1] - bounds[:, 0]
-    inside = np.repeat(bounds[:, 0] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    kept = np.ones(len(offsets), np.bool_)
-    kept[inside] = False
-    return offsets[kept]
+    return np.delete(offsets, inside(offsets, spans)) if len(spans) else offsets
 
 
-def _tags(text: bytes, lt: Offsets, gt: Offsets, special: list[tuple[int, int]]) -> tuple[Offsets, Offsets]:
+def inside(offsets: Offsets, spans: Offsets) -> Offsets:
+    """Returns the indexes of the offsets in spans."""
+    bounds = np.searchsorted(offsets, spans.reshape(-1)).reshape(-1, 2)
+    return ranges(bounds[:, 0], bounds[:, 1] - bounds[:, 0])
+
+
+def ranges(first: Offsets, count: Offsets) -> Offsets:
+    """Returns the numbers from each first one on, so many of each."""
+    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
+def _tags(text: bytes, lt: Offsets, gt: Offsets, special: Offsets) -> tuple[Offsets, Offsets]:
     if len(lt) == len(gt) + 1:
         lt = lt[:-1]  # unfinished
     if len(lt) == len(gt) and (lt < gt).all() and (gt[:-1] < lt[1:]).all():
@@ -176,7 +191,7 @@ def _tags(text: bytes, lt: Offsets, gt: Offsets, special: list[tuple[int, int]])
     if found is not None:
         return lt, found
     masked = bytearray(text)
-    for begin, after in special:
+    for begin, after in special.tolist():
         masked[begin:after] = b" " * (after - begin)
     spans = np.array([tag.span() for tag in _TAG.finditer(masked)], np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1]

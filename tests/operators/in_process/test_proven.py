@@ -248,6 +248,8 @@ def texts() -> list[str]:
         "instr(s1, 'a')",
         "instr(s1, s3)",
         "repeat(s1, 2)",
+        "sha2(s1, 256)",
+        "sha2(s3, 0)",
         "repeat(s3, -1)",
     ]
     found += [f"{f}(s{i}, {n})" for f, i, n in product(("left", "right"), (1, 3), ("2", "ti1", "-1"))]

@@ -526,7 +526,7 @@ def test_a_part_of_a_document_is_enough(path: Path) -> None:
 def test_reading_without_a_schema_infers_and_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = inferred(path, "<row><a>1</a></row>" * 3, "row")
     session = xs.open_session(engine="duckdb")
-    query = xs.read(session, path, rowTag="row", punctuate="order of a", NullValue="-")
+    query = xs.read(session, path, rowTag="row", punctuate="order of a", NullValue="-")  # type: ignore[call-arg]
     assert query.schema.ddl() == "`a` BIGINT"
     assert "rowTag 'row'" in (told := capsys.readouterr().err)
     assert "nullValue '-'" in told

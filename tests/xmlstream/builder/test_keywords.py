@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import xmlstream as xs
 import xmlstream.testing as xt
 from xmlstream.builder import run_options
-from xmlstream.builder.reading import READ_OPTIONS
-from xmlstream.builder.run_options import CommonOptions, RunOptions
+from xmlstream.builder.reading import COLUMN_OPTIONS, READ_OPTIONS, STREAM_OPTIONS
+from xmlstream.builder.run_options import CommonOptions, Keyword, RunOptions
+from xmlstream.builder.source_options import BatchOptions, ColumnOptions, ReadOptions
 from xmlstream.runtime.options import Options
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
@@ -41,6 +45,47 @@ def test_each_key_of_the_options_is_a_keyword_with_its_meaning(function: Callabl
     for name in shown:
         (line,) = [line for line in listed.splitlines() if line.startswith(f"    {name}: ")]
         assert len(line.split()) > 2, name
+
+
+@pytest.mark.parametrize(
+    ("listed", "options"),
+    [(READ_OPTIONS, ReadOptions), (COLUMN_OPTIONS, ColumnOptions), (STREAM_OPTIONS, BatchOptions)],
+)
+def test_checkers_know_the_options_of_a_source(listed: Sequence[Keyword], options: type) -> None:
+    types = get_type_hints(options)
+    assert types.keys() == {keyword.name for keyword in listed}
+    for keyword in listed:
+        known = set(get_args(types[keyword.name]))
+        assert known >= {str, type(None)}
+        shown = {each.removesuffix("s") for each in keyword.type.split(" | ")} - {"None"}
+        assert shown <= {each.__name__ for each in known}, keyword.name
+
+
+WRONG = {
+    'xs.read(session, "in", "a INT", rowTag=3)': 'Argument "rowTag" to "read"',
+    'xs.read(session, "in", "a INT", rowTag="r", punctuate=5)': 'Argument "punctuate" to "read"',
+    'xs.read(session, "in", "a INT", rowtag="r")': 'did you mean "rowTag"?',
+    'query.join(query, "a", how="iner")': 'Argument "how" to "join"',
+    'query.run("out", keepopen=True)': "Unexpected keyword argument",
+}
+RIGHT = """import xmlstream as xs
+session = xs.open_session(engine="duckdb")
+query = xs.read(session, "in", "a INT", rowTag="r", maxFilesPerSlice=1, **{"path.a": "@a"})
+query.join(query, "a", how="left_outer").run("out", keep_open=True)
+"""
+
+
+@pytest.mark.rest
+def test_a_checker_finds_what_is_mistyped(tmp_path: Path) -> None:
+    (tmp_path / "typed.py").write_text(RIGHT + "\n".join(WRONG) + "\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path}", "typed.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = [line for line in done.stdout.splitlines() if line.startswith("typed.py") and "error:" in line]
+    begin = RIGHT.count("\n") + 1
+    assert [int(line.split(":")[1]) for line in found] == list(range(begin, begin + len(WRONG))), done.stdout
+    assert [words in line for line, words in zip(found, WRONG.values(), strict=True)] == [True] * len(WRONG), (
+        done.stdout
+    )
 
 
 def test_a_default_that_is_shown_is_the_one_that_holds() -> None:

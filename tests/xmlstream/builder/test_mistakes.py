@@ -78,7 +78,8 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "SQL without a session": (lambda s, q: xs.from_sql(None, "SELECT 1"), "None is not a session"),
     "a query with a target": (lambda s, q: xs.from_sql(s, TARGET.format(SENSOR, "out")), "xs.run(xs.inserts_from_sql("),
     "engine as a master": (lambda s, q: xs.open_session("duckdb"), 'xs.open_session(engine="duckdb")'),
-    "no frame": (lambda s, q: xs.from_dataframe(q.to_arrow()), "spark.createDataFrame(frame)"),
+    "no frame": (lambda s, q: xs.from_dataframe(q.to_arrow()), "with session=session"),
+    "no frame of a stream": (lambda s, q: xs.from_stream(q.to_arrow()), "spark.createDataFrame(frame)"),
     "a list of columns": (lambda s, q: q.select(["sid", "hour"]), "an argument of its own: 'sid', 'hour'"),
     "a list to drop": (lambda s, q: q.drop(["sid", "hour"]), "an argument of its own: 'sid', 'hour'"),
     "aggregates by attribute": (

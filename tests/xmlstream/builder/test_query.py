@@ -154,7 +154,7 @@ def test_a_source_takes_the_options_of_create_table(spark: SparkSession) -> None
         False,
     )
     with pytest.raises(UsageError, match="rowTags"):
-        xs.read(spark, "x", schema=SCHEMA, rowTags="r")
+        xs.read(spark, "x", schema=SCHEMA, rowTags="r")  # type: ignore[call-arg]
 
 
 WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [

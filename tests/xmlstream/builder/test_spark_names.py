@@ -76,7 +76,8 @@ def test_what_pyspark_calls_things_is_the_same_thing(bids: Query) -> None:
     assert bids.unionAll(bids) == bids.union_all(bids)
     assert bids.groupby("day").agg("max(price) AS p") == bids.group_by("day").agg("max(price) AS p")
     names = {"left_outer": "left", "rightouter": "right", "outer": "full", "full_outer": "full", "left_semi": "semi"}
-    for called, how in {**names, "leftanti": "anti", "INNER": "inner"}.items():
+    pairs: dict[Any, Any] = {**names, "leftanti": "anti", "INNER": "inner"}
+    for called, how in pairs.items():
         assert bids.join(bids, ["auction", "price", "day"], called) == bids.join(bids, ["auction", "price", "day"], how)
 
 

@@ -94,6 +94,19 @@ def test_a_source_spoke_last_when_it_did_and_not_when_all_that_it_has_said_is_re
     assert [row["last_sent"]["slice"] for row in axis["rows"]] == [13, 50]
 
 
+def test_attributes_are_compared_behind_a_rule_and_behind_the_same_function() -> None:
+    tables = "".join(
+        f"CREATE TABLE {name} (at TIMESTAMP, v INT) USING punctuated_xml"
+        f" OPTIONS (path '{name}', rowTag 'r', punctuate 'order of at');"
+        for name in "abc"
+    )
+    parts = [("a", "date_trunc('HOUR', at)"), ("b", "date_trunc('HOUR', at)"), ("c", "date_trunc('DAY', at)")]
+    branches = " UNION ALL ".join(f"SELECT {term} AS h, v FROM {name}" for name, term in parts)
+    found = axes(optimized(read(tables + f"SELECT h, sum(v) AS v FROM ({branches}) GROUP BY h;").sketch()))
+    assert [axis for axis in found if ("a", "at") in axis] == [[("a", "at"), ("b", "at")]]
+    assert [axis for axis in found if ("c", "at") in axis] == [[("c", "at")]]
+
+
 def test_attributes_are_compared_that_are_merged_renamed_or_joined() -> None:
     assert [("sensor1", "hour"), ("sensor2", "hour")] in axes(plan("warehouse"))
     joined = [("auction", "seller"), ("bid", "bidder"), ("person", "id")]

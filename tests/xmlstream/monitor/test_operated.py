@@ -103,7 +103,7 @@ def test_a_dead_sensor_is_closed_in_its_place_on_the_page(
         page.keyboard.press("Enter")
         wait_for(page, "#declared", "in4 <2, *>: declared by Ann <b> at ")
         handle.processAllAvailable()
-        wait_for(page, "#cards", "no row waits")
+        wait_for(page, "#cards", "nothing waits")
         page.locator("#operate form").wait_for(state="detached", timeout=300_000)
         assert "<x>2</x>" in "".join(path.read_text() for path in (tmp_path / "out").glob("*.xml"))
 

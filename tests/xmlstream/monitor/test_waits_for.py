@@ -183,13 +183,13 @@ def test_the_page_says_first_what_is_waited_for_and_at_last_that_the_run_was_sto
         page.goto(handle.monitor)
         wait_for(page, "#state.late", "waits for in4 since ")
         late, cause = page.get_attribute("#icon", "href"), page.inner_text("#held h3")
-        assert re.fullmatch(r"in4, since \d\d:\d\d: 49 rows of a, b, d", cause)
+        assert re.fullmatch(r"in4, since \d\d:\d\d: 14 groups, 35 tuples of the left side of a, b, d", cause)
         assert page.locator("#held .cause").count() == 1
         assert page.locator("#cards dd.large").all_inner_texts()[::2] == ["1 of 4 results", "in4"]
         assert page.locator(".chip").all_inner_texts() == ["○ a", "○ b", "● c", "○ d"]
         assert page.locator('#plan [data-operator="in4"] .late-edge').count() == 1
     wait_for(page, "#state.plain", "stopped at ")
-    wait_for(page, "#cards", "49 rows still wait")
+    wait_for(page, "#cards", "14 groups, 35 tuples of the left side still wait")
     assert page.get_attribute("#icon", "href") != late
     assert problems == []
     page.close()

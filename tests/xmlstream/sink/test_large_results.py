@@ -61,7 +61,7 @@ def _two_nights(tmp_path: Path) -> Path:
 
 
 def _query(spark: SparkSession, directory: Path) -> xs.Query:
-    options = {"rowTag": "r", "schemes": "hour prefix", "maxFilesPerSlice": 1, "maxBytesPerPartition": "1k"}
+    options: Any = {"rowTag": "r", "schemes": "hour prefix", "maxFilesPerSlice": 1, "maxBytesPerPartition": "1k"}
     return xs.read(spark, directory, SCHEMA, name="s", **options).where("hour >= 0")
 
 

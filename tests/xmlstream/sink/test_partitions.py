@@ -207,7 +207,7 @@ def test_killed_at_every_point_partitions_are_what_they_are_without(
     assert all((here / name).read_bytes() == (there / name).read_bytes() for name in Output(there).documents())
     assert len(list(there.glob("*/_SUCCESS"))) == len(list(there.glob("minute=*")))
     (here / of_minute(1) / "slice-000000002.json").unlink()
-    with pytest.raises(StateError, match="1 of the documents that this query has published are gone"):
+    with pytest.raises(StateError, match="1 document that this query has published is gone"):
         run(out, checkpoint)
 
 

@@ -165,7 +165,7 @@ def test_killed_around_the_commit_no_document_beside_is_lost_or_written_twice(
     assert [path.name for path in sorted((tmp_path / "out").iterdir())] == [p.name for p in sorted(whole.iterdir())]
     assert all((tmp_path / "out" / p.name).read_bytes() == p.read_bytes() for p in whole.iterdir())
     (tmp_path / "out" / "slice-000000002.xml.punct").unlink()
-    with pytest.raises(StateError, match="1 of the documents that this query has published are gone"):
+    with pytest.raises(StateError, match="1 document that this query has published is gone"):
         run(in_process, text, state)
 
 

@@ -198,3 +198,21 @@ def test_a_dataframe_is_a_static_table_and_a_result_must_fit_its_sink(
         xs.run(inserts)
     with pytest.raises(StateError, match="1 document of an earlier query"):
         xs.run([placed.insert_into(tmp_path / "placed", "at")])
+
+
+@pytest.mark.parametrize(
+    ("table", "word"),
+    [
+        ("v (a INT) USING punctuated_xml mode 'X' OPTIONS (path 'x', rowTag 'r')", "mode"),
+        ("v (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') mode 'X'", "mode"),
+        ("v USING punctuated_xml mode 'X' OPTIONS (path 'x', rowTag 'r')", "mode"),
+        ("v (a DECIMAL(5,2)) USING punctuated_xml OPTIONS (path 'x') PARTITIONED BY (a) rowTag 'r'", "rowTag"),
+        ("v (a INT) USING punctuated_xml OPTIONS (path 'x') WITH MODE", "WITH"),
+    ],
+)
+def test_a_word_between_the_clauses_of_a_table_is_named_in_its_place(table: str, word: str) -> None:
+    text = f"CREATE TABLE {table}; SELECT * FROM v"
+    with pytest.raises(xs.QueryError, match=f"{word} cannot stand here") as raised:
+        read(text)
+    assert raised.value.column == text.index(f" {word} ") + 2
+    assert f"rowTag '…'{f', {word} ' if word == 'mode' else ''}" in (raised.value.hint or "")

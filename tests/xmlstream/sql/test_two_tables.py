@@ -46,6 +46,19 @@ QUERIES = [
     "SELECT hour AS h, min FROM s1 ORDER BY h DESC, 2",
     "SELECT hour, max(t) AS m FROM s1 GROUP BY hour ORDER BY m NULLS LAST, hour",
     "SELECT sid FROM s1 UNION SELECT sid FROM s2 ORDER BY sid DESC",
+    "SELECT * FROM (SELECT hour, t FROM s1) a NATURAL JOIN (SELECT hour, min AS m FROM s2) b",
+    "SELECT * FROM (SELECT min, hour, t FROM s1) a NATURAL LEFT JOIN (SELECT hour, min, sid FROM s2) b",
+    "SELECT hour, t FROM (SELECT hour, t FROM s1) a NATURAL FULL JOIN (SELECT hour FROM s2) b",
+    "SELECT x.hour, y.t, z.min FROM (s1 x JOIN s2 y ON x.hour = y.hour) JOIN s1 z ON z.min = y.min",
+    "SELECT * FROM ((s1 JOIN (SELECT hour, min AS m FROM s2) b USING (hour)))",
+    "SELECT hour, min + 1 AS m, max(t) AS t, count(*) + 1 AS n FROM s1 GROUP BY ALL",
+    "SELECT hour + max(t) AS x, hour FROM s1 GROUP BY ALL HAVING count(*) > 1",
+    "SELECT max(t) AS t FROM s1 GROUP BY ALL",
+    "SELECT 1 AS one, sid, count(DISTINCT hour) AS n FROM s1 GROUP BY ALL",
+    "SELECT hour, min, t, sum(min) OVER w AS s, row_number() OVER w AS r FROM s1"
+    " WINDOW w AS (PARTITION BY hour ORDER BY t, min, sid)",
+    "SELECT hour, max(m) AS m FROM (SELECT hour, sum(t) OVER (w) AS m FROM s1 WINDOW w AS (PARTITION BY sid ORDER BY t,"
+    " min ROWS 2 PRECEDING)) GROUP BY ALL",
 ]
 
 

@@ -122,7 +122,7 @@
     return made;
   }
 
-  const rowsOf = cause => `${count(cause.rows)} row${cause.rows === 1 ? "" : "s"}${cause.results.length ? ` of ${cause.results.join(", ")}` : ""}`;
+  const rowsOf = cause => `${cause.what}${cause.results.length ? ` of ${cause.results.join(", ")}` : ""}`;
 
   function showCards() {
     const { waiting, last } = run;
@@ -130,22 +130,24 @@
     const results = waiting.results ?? [];
     const behind = waiting.causes.filter(cause => cause.behind);
     const answering = results.filter(one => !one.waits.length).length;
-    const held = waiting.waits.filter(w => w.blocks).reduce((sum, w) => sum + w.count, 0);
-    const rows = `${count(held)} row${held === 1 ? "" : "s"} ${goesOn() ? "" : "still "}wait${held === 1 ? "s" : ""}`;
+    const { held } = waiting;
+    const rows = `${held} ${goesOn() ? "" : "still "}wait${/^1 [^,]*$/.test(held) ? "s" : ""}`;
     const oldest = behind.map(cause => cause.since?.time).filter(Boolean).sort()[0];
     const exact = last.exact === false ? [card("Result", "late", "not exact", "overdue tuples were purged")] : [];
     const sources = [...new Set(behind.map(cause => cause.input))];
+    const last_out = results.map(one => one.last_out).filter(Boolean).sort().at(-1);
+    const out = last_out ? `${counted(last.totals.tuples_out, "tuple")} out, the last at ${day(last_out)}${clock(last_out)}` : "no tuple is out yet";
     at("cards").replaceChildren(...exact, ...(goesOn() ? [
       card("Answering", behind.length ? answering || !waiting.late ? "late" : "bad" : "good",
-        results.length > 1 ? `${answering} of ${results.length} results` : answering ? "yes" : "no", chips(results)),
+        results.length > 1 ? `${answering} of ${results.length} results` : answering ? "yes" : "no", chips(results), out),
       card("Behind", behind.length ? "late" : "good", behind.length ? (oldest ? span(Math.round(ago(oldest))) : "yes") : "no",
-        behind.length && oldest ? `the oldest row that waits came at ${hour(oldest)}` : held ? `${rows} for its next punctuation` : "no row waits"),
+        behind.length && oldest ? `the oldest row that waits came at ${hour(oldest)}` : held ? `${rows} for the next punctuation` : "nothing waits"),
       card("Waits for", behind.length ? "late" : "good", sources.length > 3 ? `${sources.length} inputs` : sources.join(", ") || "nothing",
         behind.length === 1 ? rowsOf(behind[0]) : behind.length ? rows : "no input lags behind the others"),
     ] : [
       card("Results", "", count(results.length), chips(results)),
       card("Tuples out", "", brief(last.totals.tuples_out), `of ${brief(last.totals.items_in)} items`),
-      card("Left", held ? "late" : "", held ? rows : "no row waits",
+      card("Left", held ? "late" : "", held ? rows : "nothing waits",
         held && waiting.causes.length ? `for ${[...new Set(waiting.causes.map(cause => cause.source))].join(", ")}` : "in the checkpoint"),
     ]));
   }
@@ -217,7 +219,7 @@
 
   function showWaiting() {
     const causes = run.waiting?.causes ?? [];
-    const known = new Set(causes.flatMap(cause => [cause.source, cause.input]));
+    const known = new Set([...causes.flatMap(cause => [cause.source, cause.input]), ...(run.waiting?.sources ?? []).map(one => one.name)]);
     const rows = run.closed.flatMap(axis => axis.rows).filter(r => !known.has(r.input));
     const lacks = rows.filter(r => r.lacks).map(r => [`${r.input}: ${r.attribute} ${r.lacks} is not closed, but others have `
       + `closed it; missing: ${r.missing.slice(0, 3).join(", ")}${run.over ? "" : lastSent(r.last_sent?.time)}`, "late"]);
@@ -328,8 +330,10 @@
   // What rules have closed of each source that they punctuate.
   function showSources() {
     const sources = run.waiting.sources ?? [];
-    list("sources", sources.map(one => [`${one.name}: ${one.closed.length ? `up to date: ${one.closed.join(", ")}` : "nothing is closed yet"}`
-      + ` (${one.rules.join("; ")})${one.next.length && !run.over ? `; next answer with ${one.next[0]}` : ""}`, one.closed.length ? "good" : ""]), ["", ""]);
+    const behind = name => run.waiting.causes.some(cause => cause.input === name && cause.behind);
+    list("sources", sources.map(one => [`${one.name}: ${one.closed.length ? `${behind(one.name) ? "behind" : "up to date"}: ${one.closed.join(", ")}` : "nothing is closed yet"}`
+      + ` (${one.rules.join("; ")})${one.next.length && !run.over ? `; next answer with ${one.next[0]}` : ""}`,
+    behind(one.name) ? "late" : one.closed.length ? "good" : ""]), ["", ""]);
     at("sources").hidden = !sources.length;
   }
 
@@ -417,6 +421,8 @@
     if (!run.closed.length) return;
     const value = (axis, x) => axis.scale === "time" ? new Date(x).toISOString().replace(".000Z", "Z")
       : x.toLocaleString("en", { maximumFractionDigits: axis.whole[1] - axis.whole[0] > 20 ? 0 : 3 });
+    const byRule = new Set((run.waiting?.sources ?? []).map(one => one.name));
+    const behind = new Set((run.waiting?.causes ?? []).filter(cause => cause.behind).map(cause => cause.input));
     at("axes").replaceChildren(...run.closed.map((axis, i) => {
       const key = `${axis.attribute} ${i}`;
       const extent = run.whole.has(key) ? axis.whole : axis.edge;
@@ -437,14 +443,15 @@
         const cell = element("td", undefined, { class: "bar" });
         cell.append(bar(bars, extent));
         const made = row(element("th", name, { scope: "row" }), cell, element("td", words));
-        made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: "late" } : {}));
-        made.append(element("td", sent?.time ? `last sent in slice ${sent.slice}` : "", { class: "pale sent" }));
+        made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: looks ? "late" : "pale" } : {}));
+        made.append(element("td", sent?.time ? `last sent at ${day(sent.time)}${clock(sent.time)}` : "", { class: "pale sent" }));
         if (looks) made.className = looks;
         table.append(made);
       };
       for (const r of axis.rows) {
         const name = r.attribute === axis.attribute ? r.input : `${r.input}.${r.attribute}`;
-        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "", r.last_sent);
+        const isLate = r.lacks && (!byRule.has(r.input) || behind.has(r.input));
+        line(name, r.bars, r.closed, r.lacks, isLate ? "lags" : "", r.last_sent);
       }
       if (axis.rows.length > 1) line("all inputs", axis.meet.bars, axis.meet.closed, "", "meet");
       const ends = element("div", undefined, { class: "ends" });

@@ -26,7 +26,7 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster, members_after
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
-from xmlstream.punct_ns.errors import NotationError, StateError, UsageError, few
+from xmlstream.punct_ns.errors import NotationError, StateError, UsageError, did_you_mean, few
 from xmlstream.punct_ns.pattern import EMPTY, Constant, Pattern
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
@@ -249,12 +249,19 @@ def _punctuations(text: str | None, where: str | None, schema: Schema, source: s
     """The punctuations over a source's schema that match what a text in notation or a condition describes."""
     hint = f"{source} has the attributes {', '.join(f'{a.name} {a.domain.type}' for a in schema)}"
     if where is not None:
+        from xmlstream.operators.expressions.dialect import attributes_in, parsed
         from xmlstream.operators.expressions.predicate_domain import included
 
-        if not (found := included(where, schema)):
-            what = f"no punctuation follows from '{where}'"
-            raise UsageError(what, hint=f"compare attributes with constants, such as hour <= 20; {hint}")
-        return found
+        if found := included(where, schema):
+            return found
+        such = f"compare attributes with constants, such as hour <= 20; {hint}"
+        if (tree := parsed(where)) is None:
+            raise UsageError(f"'{where}' cannot be read as a condition", hint=such)
+        known = [a.name.lower() for a in schema]
+        for name in (name for name in attributes_in(tree) if name.lower() not in known):
+            meant = did_you_mean(name, schema.names, f"if {name} is a text, write it in quotes: '{name}'; {hint}")
+            raise UsageError(f"{source} has no attribute {name}", hint=meant)
+        raise UsageError(f"no punctuation follows from '{where}'", hint=such)
     if text is None:
         return [Punctuation.all(schema)]
     try:

@@ -25,7 +25,7 @@ from xmlstream.operators.storage.locks import DirectoryLocks
 from xmlstream.operators.storage.store import Folder, Place, Store, hidden, sealed, shown, unseal
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.written_plan import PLAN_FILE
-from xmlstream.punct_ns.errors import StateError
+from xmlstream.punct_ns.errors import StateError, counted
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     COUNTS,
@@ -78,8 +78,10 @@ class PublishedOutput:
             StateError: A document is missing, changed or not from this query.
         """
         if missing := self.missing:
+            first = "is gone" if len(missing) == 1 else "are gone, the first"
+            of_them = counted(len(missing), "document")
             raise StateError(
-                f"{len(missing)} of the documents that this query has published are gone, the first is {missing[0]}",
+                f"{of_them} that this query has published {first}: {missing[0]}",
                 where=self._where,
                 hint=f"put them back, or {GO_ON} them",
             )

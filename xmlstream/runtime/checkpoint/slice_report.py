@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from operator import itemgetter
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.records import Record
@@ -48,6 +49,12 @@ class SliceReport(Record):
     memory: Mapping[str, int] = field(default_factory=dict)
     requests: Mapping[str, int] = field(default_factory=dict)
     engine: str = ""
+
+    @property
+    def silent(self) -> dict[str, str]:
+        """The sources that results wait for, each with the sentence of its finding."""
+        parts = map(itemgetter("source", "kind", "what"), self.findings)
+        return {source: what for source, kind, what in parts if kind == "silent"}
 
 
 BEFORE = SliceReport(-1, 0.0, 0, 0)

@@ -19,22 +19,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.punctuate import Streams
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
+from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
-from xmlstream.runtime.loop.in_step import InStep
+from xmlstream.runtime.loop.in_step import InStep, end_of_first
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.loop.plan_walk import PlanWalk, Walked
 from xmlstream.runtime.loop.query_clocks import Clocks
 from xmlstream.runtime.loop.query_inputs import SourceInputs
+from xmlstream.runtime.progress import punctuated_sources
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.session.spark_errors import of_data, of_worker
 from xmlstream.sink.directory_sink import PartWriter
@@ -48,6 +50,9 @@ from xmlstream.sources.xml.splits.slice_planner import Offset
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
 
+
+_SENDERS = "some of its senders have"
+"""Who has passed a source, if that is within the source."""
 
 _LOG = logging.getLogger("xmlstream.findings")
 
@@ -136,7 +141,10 @@ class Execution:
         self._declared = last.declared
         of_them = self._names, checkpoint.noted, dead_letters, self._declared
         self._inputs = SourceInputs(engine, self._states.items(), *of_them)
-        self.in_step = InStep(root, self._inputs.reached)
+        self._rules: dict[str, list[Node]] = {}
+        for rule, of in punctuated_sources(root).items():
+            self._rules.setdefault(of, []).append(self._by_name[rule])
+        self.in_step = InStep(root, self._reached)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         self._requested = requests.copy()
@@ -235,7 +243,7 @@ class Execution:
         self._begin(slice_)
         parts = self._parts(slice_)
         self._write_letters(slice_.number, slice_.ranges)
-        noticed = self._noticed(slice_)
+        noticed = self._noticed(slice_, parts)
         findings = noticed.findings()
         self._log(slice_, findings)
         drafts = self._drafts(slice_, parts, noticed)
@@ -267,9 +275,10 @@ class Execution:
             parts.append(self._walk.part(self._inputs.part(), [None] * len(self._sinks), self.query, called))
         return parts
 
-    def _noticed(self, slice_: _Begun) -> Noticed:
+    def _noticed(self, slice_: _Begun, parts: Sequence[Walked]) -> Noticed:
         """What is noticed up to this slice."""
-        noticed = self.noticed.plus(self._found(slice_.ranges), slice_.time, self._kept_behind())
+        found, kept = self._found(slice_.ranges), self._kept_behind()
+        noticed = self.noticed.plus(found, slice_.time, kept, self._of_rules(parts, kept))
         if self._inputs.closed:
             noticed.require_items()
         return replace(noticed, set_back=slice_.latest - slice_.shown)
@@ -395,6 +404,39 @@ class Execution:
                 below = (one for one in topological(node) if not one.inputs and not self._inputs.is_closed(one))
                 behind.update({self._names[one]: state.rows for one in below})
         return dict(behind)
+
+    def _of_rules(self, parts: Sequence[Walked], kept: Mapping[str, int]) -> dict[str, tuple[bool, str]]:
+        """For each source that rules punctuate: whether it has closed more, and who has passed it: `in1 has`."""
+        found = {}
+        for source, rules in self._rules.items():
+            came = any(part.slices[rules[-1]].punctuations for part in parts)
+            found[source] = came, "" if came or not kept.get(source) else self._passed_by(source)
+        return found
+
+    def _passed_by(self, source: str) -> str:
+        """The source that has closed most of an attribute, if that is more than another one, with its verb.
+
+        Else some senders within the source, if they have closed more than all; empty if there are none.
+        """
+        for axis in self.in_step.axes:
+            for mine in (self._reached(name, of) for name, of in axis if name == source):
+                others = [(cut, name) for name, of in axis if name != source and (cut := self._reached(name, of))]
+                if others and (mine is None or mine < max(others)[0]):
+                    return f"{max(others)[1]} has"
+        before = self.noticed.behind.get(source)
+        for rule in self._rules[source]:
+            passed = rule.operator.rule.is_passed(self._states[rule]) if isinstance(rule.operator, Punctuate) else False
+            if passed or (passed is None and before is not None and before.passed_by == _SENDERS):
+                return _SENDERS
+        return ""
+
+    def _reached(self, source: str, attribute: str) -> Cut | None:
+        """The end of the first values of an attribute that a source, or its rules, closed; None if there are none."""
+        if source not in self._rules:
+            return self._inputs.reached(source, attribute)
+        rule = self._rules[source][-1]
+        assert rule.operator.declared_in is not None
+        return end_of_first(self._states[rule].punctuations(rule.operator.declared_in).set, attribute)
 
     def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
         """The writers of large results within tasks; None where punctuations come before tuples of the same slice."""

@@ -11,12 +11,15 @@ for a source that has closed nothing yet, or whose closed values no longer grow 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
+from xmlstream.operators.project import Project
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.punct_ns.domain import Cut
+from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import DiscreteType
 
@@ -31,13 +34,13 @@ class InStep:
     """Finds the sources of a running query that are ahead of others."""
 
     def __init__(self, root: Node, reached: Callable[[str, str], Cut | None]) -> None:
-        """Compare the sources of a plan.
+        """Compare the sources of a plan; `axes` are the groups of attributes that are compared.
 
         Args:
             root: The plan.
             reached: Returns the end of the first closed values of a source's attribute; None if none is closed.
         """
-        self._reached, self._axes = reached, list(_compared(root))
+        self._reached, self.axes = reached, list(_compared(root))
         self._before: dict[SourceAttribute, Cut | None] = {}
         self._idle = Counter[SourceAttribute]()
         self._held: frozenset[str] = frozenset()
@@ -48,12 +51,12 @@ class InStep:
         Args:
             waiting: The sources that have more input than a slice takes.
         """
-        now = {place: self._reached(*place) for axis in self._axes for place in axis}
+        now = {place: self._reached(*place) for axis in self.axes for place in axis}
         for place, cut in now.items():
             if place[0] in waiting and place[0] not in self._held:
                 self._idle[place] = self._idle[place] + 1 if cut == self._before.get(place) else 0
         held = set[str]()
-        for axis in self._axes:
+        for axis in self.axes:
             slow = [
                 (cut, place) for place in axis if (cut := now[place]) is not None and self._is_awaited(place, waiting)
             ]
@@ -69,6 +72,14 @@ class InStep:
         return place[0] in waiting and self._idle[place] < PATIENCE
 
 
+def end_of_first(closed: PunctuationSet, attribute: str) -> Cut | None:
+    """The end of the first values of an attribute that punctuations close for ever; None if there are none."""
+    i = closed.schema.index(attribute)
+    if closed.is_all:
+        return closed.schema[i].domain.top
+    return next((high for _, high in closed.singles[i].value_set().intervals()), None) if i in closed.singles else None
+
+
 def _compared(root: Node) -> Iterator[list[SourceAttribute]]:
     """The attributes of several sources whose closed values can be compared: of one type with an order."""
     types = {name: node.schema for node, name in names(root).items() if isinstance(node.operator, Scan)}
@@ -82,36 +93,57 @@ def _compared(root: Node) -> Iterator[list[SourceAttribute]]:
 
 
 def axes(root: Node) -> list[list[SourceAttribute]]:
-    """Groups the attributes of all sources into axes, in the order of the plan."""
+    """Groups the attributes of all sources into axes, in the order of the plan.
+
+    On one axis are those that the plan makes one attribute, as they are or by the same non-decreasing function.
+    """
     name_of = names(root)
     group: dict[SourceAttribute, set[SourceAttribute]] = {}
-    origins: dict[tuple[Node, str], set[SourceAttribute]] = {}
+    origins: dict[tuple[Node, str], set[tuple[SourceAttribute, tuple[str, ...]]]] = {}
     for node in topological(root):
         handed_on = _handed_on(node)
         for name in node.schema.names:
+            place = node, name.lower()
             if isinstance(node.operator, Scan):
                 one = (name_of[node], name)
-                origins[node, name.lower()] = group[one] = {one}
+                group[one] = {one}
+                origins[place] = {(one, ())}
                 continue
-            found = set[SourceAttribute]().union(*(origins.get(place, ()) for place in handed_on.get(name.lower(), ())))
-            merged = set[SourceAttribute]().union(*(group[one] for one in found))
-            group |= dict.fromkeys(merged, merged)
-            origins[node, name.lower()] = merged
+            origins[place] = {
+                (one, (*done, function) if function else done)
+                for below, attribute, function in handed_on.get(name.lower(), ())
+                for one, done in origins.get((below, attribute), ())
+            }
+            for functions in {done for _, done in origins[place]}:
+                same = (group[one] for one, done in origins[place] if done == functions)
+                merged = set[SourceAttribute]().union(*same)
+                group |= dict.fromkeys(merged, merged)
     together: dict[int, list[SourceAttribute]] = {}
     for one, each in group.items():
         together.setdefault(id(each), []).append(one)
     return list(together.values())
 
 
-def _handed_on(node: Node) -> dict[str, list[tuple[Node, str]]]:
-    """The input attributes that each output attribute passes on unchanged."""
-    found: dict[str, list[tuple[Node, str]]] = {}
+def _handed_on(node: Node) -> dict[str, list[tuple[Node, str, str]]]:
+    """For each output attribute, the input attributes that it is, or is computed from by a non-decreasing function.
+
+    Each has that function as Spark SQL of `$`; the text is empty for an attribute as it is.
+    """
+    found: dict[str, list[tuple[Node, str, str]]] = {}
     if isinstance(node.operator, Scan | Static | Results):
         return found
+    if node.operator.declared_in is not None:  # it changes no tuple
+        return {name.lower(): [(node.inputs[0], name.lower(), "")] for name in node.schema.names}
     terms = node.operator.predicate_terms(*(below.schema for below in node.inputs))
     for below, known in zip(node.inputs, terms, strict=True):
         attributes = {quoted(name).lower(): name.lower() for name in below.schema.names}
         for name, term in known.items():
             if term.lower() in attributes:
-                found.setdefault(name.lower(), []).append((below, attributes[term.lower()]))
+                found.setdefault(name.lower(), []).append((below, attributes[term.lower()], ""))
+    for column in node.operator.columns if isinstance(node.operator, Project) else ():
+        how = column.monotone
+        if how is not None and not (how.falling or how.unordered):
+            of = how.of.lower()
+            function = re.sub(re.escape(quoted(of)), "$", column.expression, flags=re.IGNORECASE)
+            found.setdefault(column.attribute.name.lower(), []).append((node.inputs[0], of, function))
     return found

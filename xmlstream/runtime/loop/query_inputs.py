@@ -20,7 +20,7 @@ from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import FILES, Node, Scan, Static
+from xmlstream.plan.nodes import FILES, GivenTable, Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
@@ -102,7 +102,7 @@ class StaticInput:
     def _frame(self) -> Frame:
         static = self._static
         if static.frame is not None:
-            return self._engine.given(static.frame)
+            return self._engine.given(static.frame.arrow if isinstance(static.frame, GivenTable) else static.frame)
         assert static.format is not None
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")

@@ -45,6 +45,7 @@ from xmlstream.punct_ns.slices import POSITION, quoted
 from xmlstream.runtime.checkpoint.checkpoint import write_letters
 from xmlstream.runtime.checkpoint.commit_log import Declared
 from xmlstream.runtime.checkpoint.declared import declared_of
+from xmlstream.runtime.loop.in_step import end_of_first
 from xmlstream.sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from xmlstream.sources.xml.grammar.late_tuples import (
     LateTuple,
@@ -287,12 +288,7 @@ class SourceInput:
 
     def reached(self, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that the source has closed for ever; None if there are none."""
-        closed, i = self._closed.lasting, self._schema.index(attribute)
-        if closed.is_all:
-            return self._schema[i].domain.top
-        return (
-            next((high for _, high in closed.singles[i].value_set().intervals()), None) if i in closed.singles else None
-        )
+        return end_of_first(self._closed.lasting, attribute)
 
     def _read(self, staged: Sequence[StagedTuples], tuples: int) -> Frame:
         tables = [each for each in staged if isinstance(each, pa.Table)]

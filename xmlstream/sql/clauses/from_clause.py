@@ -18,7 +18,7 @@ from sqlglot import exp
 from xmlstream.operators.asof_join import AsofKind
 from xmlstream.operators.explode import Explode
 from xmlstream.operators.expressions.dialect import attributes_in, call_name, conjoined, conjuncts, named, render
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.slices import quoted
@@ -56,12 +56,10 @@ class From:
         self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
     ) -> Relation:
         """The joined tables, filtered by WHERE."""
-        tables = [first]
-        for _, table in joins:
-            tables.append(
-                with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
-            )
-        bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
+        names = Names(first.node.schema.names)
+        tables = [first, *(with_unique_names(table, names, self._analyst) for _, table in joins)]
+        stated = ("on", "using", "method")
+        bare = [join for join, _ in joins if not (any(join.args.get(part) for part in stated) or is_asof(join))]
         commas = [join for join in bare if not join.kind or len(bare) == len(joins)]
         parts = [tables[0]]  # of FROM, between commas
         for (join, _), table in zip(joins, tables[1:], strict=True):
@@ -111,7 +109,12 @@ class From:
         how = _HOW.get((side, "" if kind == "ASOF" else kind))
         if how is None:
             raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", join)
-        if (names := join.args.get("using")) is not None:
+        names = join.args.get("using")
+        if (method := str(join.args.get("method") or "").upper()) == "NATURAL":
+            names = self._common(left, right, join)
+        elif method:
+            raise self._text.error(f"{method} JOIN is not supported", join)
+        if names is not None:
             return self._using(left, right, how, names, join)
         on = join.args.get("on")
         conditions = [] if on is None else conjuncts(resolve(on, left.beside(right), self._text))
@@ -136,7 +139,7 @@ class From:
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = JoinCondition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
         whole = self._joined(left, right, how, equal, join)
-        merged = [field for pair in pairs for field in pair]
+        merged = dict.fromkeys(field for pair in pairs for field in pair)
         sides = (left,) if how in ("semi", "anti") else (left, right)
         rest = tuple(field for side in sides for field in side.fields if field not in merged)
         if how != "full":
@@ -145,13 +148,23 @@ class From:
             keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
             return Relation(whole.node, (*_qualified(others), *keys, *rest))
         items = [Item(name, named(name)) for name in whole.node.schema.names]
-        keys = ()
+        keys, taken = (), Names(whole.node.schema.names)
         for name, pair in zip(names, pairs, strict=True):
-            attribute = unique(name.name, [item.name or "" for item in items])
+            attribute = taken.take(name.name)
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified(merged), *keys, *rest))
+        return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
+
+    def _common(self, left: Relation, right: Relation, join: exp.Join) -> list[exp.Identifier]:
+        """The names that both sides have, in the order of the left one, for NATURAL JOIN."""
+        there = {field.name.lower() for field in right.fields if field.starred}
+        names = [field.name for field in left.fields if field.starred and field.name.lower() in there]
+        if not names:
+            here, other = (", ".join(f.name for f in side.fields if f.starred) for side in (left, right))
+            hint = f"write the equality with ON; the sides have {here}, and {other}"
+            raise self._text.error("NATURAL JOIN of sides without a name in common is not supported", join, hint)
+        return [exp.to_identifier(name) for name in dict.fromkeys(names)]
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)

@@ -17,7 +17,7 @@ from xmlstream.operators.expressions.dialect import call_name, named, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.session import Session
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node
 from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.sql.clauses.plan_builder import keyed, select_items, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
@@ -34,7 +34,9 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
         QueryError: An attribute is neither a key nor aggregated, or an aggregate contains another.
     """
     text, group, condition = listed.text, tree.args.get("group"), tree.args.get("having")
-    trees = [] if group is None else listed.keys(group.expressions)
+    trees = () if group is None else listed.keys(group.expressions)
+    if group is not None and group.args.get("all"):
+        trees = tuple(item.tree.unnest() for item in listed.items if not aggregates_in(item.tree))
     having = [] if condition is None else [listed.having(condition.this, trees)]
     for inner in aggregates_in(*trees):
         raise text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
@@ -84,11 +86,10 @@ def aggregates_of(
     if not wanted and not keys:
         wanted["count(*)"] = "aggregate"  # the one group is there, whatever the query selects
     answers = analyst.columns(node.schema, list(wanted))
-    taken = list(keys)
+    taken = Names(keys)
     found: dict[str, Aggregate] = {}
     for (text, name), (by_itself, domain) in zip(wanted.items(), answers, strict=True):
-        taken.append(unique(name or by_itself, taken))
-        found[text] = Aggregate(Attribute(taken[-1], domain), text)
+        found[text] = Aggregate(Attribute(taken.take(name or by_itself), domain), text)
     if computed := [each.computed for text, each in found.items() if each.computed != text]:
         analyst.columns(node.schema, computed)  # the engine has to order their values, too
     return found
@@ -108,9 +109,12 @@ def over_groups(
         text: Text of the query, for errors.
         of: For the error about any other attribute, what a key is, and a hint.
     """
+    whole = tree.copy()
+    leaves, longest = _leaves(whole), max(map(len, names), default=0)
 
     def over(node: exp.Expr) -> exp.Expr:
-        if (name := names.get(render(node))) is not None:
+        # An expression has no fewer characters than leaves: one of more is none of these.
+        if leaves[id(node)] <= longest and (name := names.get(render(node))) is not None:
             return named(name)
         if isinstance(node, exp.Column):
             key, hint = of
@@ -119,7 +123,15 @@ def over_groups(
             raise text.error(f"{node.name} is neither {key} nor aggregated", node, hint)
         return node
 
-    return tree.copy().transform(over, copy=False)
+    return whole.transform(over, copy=False)
+
+
+def _leaves(tree: exp.Expr) -> dict[int, int]:
+    """The number of leaves of each part of a tree, by its identity."""
+    leaves: dict[int, int] = {}
+    for node in reversed([*tree.walk()]):
+        leaves[id(node)] = sum(leaves[id(below)] for below in node.iter_expressions()) or 1
+    return leaves
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from xmlstream.operators.join import Join
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.joins.punctuation_graph import Equality
 from xmlstream.operators.semi_join import SemiJoin
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sql.clauses.plan_builder import copied, select_items
@@ -54,12 +54,14 @@ class JoinCondition:
     residual: tuple[exp.Expr, ...] = ()
 
 
-def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
-    """The relation with attributes renamed so that none is in `taken`; its fields keep their names."""
+def with_unique_names(relation: Relation, taken: Iterable[str] | Names, analyst: Analyst) -> Relation:
+    """The relation with attributes renamed so that none is in `taken`; its fields keep their names.
+
+    Takes the names, if `taken` are `Names`.
+    """
     names = list(relation.node.schema.names)
-    fresh: list[str] = []
-    for name in names:
-        fresh.append(unique(name, [*taken, *fresh, *(other for other in names if other != name)]))
+    known, own = taken if isinstance(taken, Names) else Names(taken), {name.lower() for name in names}
+    fresh = [known.take(name, own) for name in names]
     if fresh == names:
         return relation
     made = select_items(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
@@ -160,14 +162,14 @@ def with_keys_of_both(
     """
     again: list[exp.Expr] = []
     keys: tuple[list[str], list[str]] = ([], [])
+    taken = Names(name for node in nodes for name in node.schema.names)
     for sides in equal:
         types = [type_of(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
         if (common := analyst.common(*types)) is None:
             what = f"an equality of {types[0]} with {types[1]}"
             raise text.error(what, sides[0], "cast one side to the type of the other")
-        taken = [name for node in nodes for name in node.schema.names]
         (left, key), (right, other) = (
-            as_attribute(node, side if type_ == common else cast_to(side, common), unique(name, taken), analyst)
+            as_attribute(node, side if type_ == common else cast_to(side, common), name, taken, analyst)
             for node, side, type_, name in zip(nodes, sides, types, ("join_key", "other_join_key"), strict=True)
         )
         if key in keys[0] or other in keys[1]:
@@ -185,12 +187,12 @@ def type_of(node: Node, side: exp.Expr, analyst: Analyst) -> str:
     return copy[1].type if copy is not None else analyst.columns(node.schema, [render(side)])[0][1].type
 
 
-def as_attribute(node: Node, side: exp.Expr, name: str, analyst: Analyst) -> tuple[Node, str]:
-    """The node with an expression as an attribute, computed under the name if it is none yet; and its own name."""
+def as_attribute(node: Node, side: exp.Expr, name: str, taken: Names, analyst: Analyst) -> tuple[Node, str]:
+    """The node with an expression as an attribute, computed under a free name if it is none yet; and its own name."""
     if isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
-    items = [Item(other, named(other)) for other in node.schema.names]
-    return select_items(node, [*items, Item(name, side)], analyst).node, name
+    items, free = [Item(other, named(other)) for other in node.schema.names], taken.take(name)
+    return select_items(node, [*items, Item(free, side)], analyst).node, free
 
 
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"

@@ -19,7 +19,7 @@ from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.stamp import Stamp
 from xmlstream.operators.top_n import TopN
-from xmlstream.plan.nodes import Node, projected, unique
+from xmlstream.plan.nodes import Names, Node, projected, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.clauses.relation import Item, Relation
@@ -35,12 +35,11 @@ def select_items(node: Node, items: Sequence[Item], analyst: Analyst) -> Relatio
     answers = iter(analyst.columns(node.schema, computed) if computed else ())
     columns: list[Column] = []
     names: list[str] = []
-    taken: set[str] = set()
+    taken = Names()
     for item, copy, text in zip(items, copies, texts, strict=True):
         by_itself, domain = next(answers) if copy is None else copy
         names.append(item.name or by_itself)
-        attribute = Attribute(names[-1] if names[-1].lower() not in taken else unique(names[-1], taken), domain)
-        taken.add(attribute.name.lower())
+        attribute = Attribute(taken.take(names[-1]), domain)
         is_copy = copy is not None
         columns.append(Column(attribute, text, by_itself) if is_copy else Column.computed(attribute, text, node.schema))
     return Relation.of(projected(node, columns), names)
@@ -134,6 +133,7 @@ def _hull(domains: list[Domain]) -> Domain:
 def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:
     """The node with every key as an attribute, and the keys' attributes by SQL; a key that is an item has its name."""
     names: dict[str, str] = {}
+    taken = Names(node.schema.names)
     computed: list[Item] = []
     for key in keys:
         tree = key.unnest()
@@ -145,7 +145,7 @@ def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: 
         else:
             wanted = next((i.name for i in items if i.name and render(i.tree.unnest()) == text), None)
             wanted = wanted or analyst.columns(node.schema, [text])[0][0]
-            names[text] = unique(wanted, {*node.schema.names, *names.values()})
+            names[text] = taken.take(wanted)
             computed.append(Item(names[text], tree))
     if computed:
         node = select_items(node, [*(Item(name, named(name)) for name in node.schema.names), *computed], analyst).node

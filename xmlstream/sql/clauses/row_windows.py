@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.dialect import expression, named, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.look_ahead import LookAhead
 from xmlstream.operators.row_window import RowWindow
-from xmlstream.plan.nodes import Node, out_of_order, unique
+from xmlstream.plan.nodes import Names, Node, out_of_order, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.schema import Attribute
@@ -109,11 +109,10 @@ def _node(
         require_arrival(node, windows[0], text)
     answers = analyst.columns(node.schema, [render(window) for window in windows])
     functions: list[Over] = []
-    taken = list(node.schema.names)
+    taken = Names(node.schema.names)
     for window, (_, domain) in zip(windows, answers, strict=True):
-        taken.append(unique(function_of(window), taken))
-        names[render(window)] = taken[-1]
-        functions.append(_over(window, Attribute(taken[-1], domain), text))
+        names[render(window)] = name = taken.take(function_of(window))
+        functions.append(_over(window, Attribute(name, domain), text))
     ahead = tuple(over for over in functions if over.ahead)
     if back := tuple(over for over in functions if not over.ahead):
         node = Node(RowWindow(back, sort_keys, groups), (node,), "row_window")
@@ -218,14 +217,13 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
     """
     require_arrival_order(node, "windows over tuples")
     number = Attribute(unique("number", node.schema.names), Domain("BIGINT", nullable=False))
-    taken, names = [*node.schema.names, number.name], dict[str, str]()
+    taken, names = Names([*node.schema.names, number.name]), dict[str, str]()
     functions = [Over(number, "row_number()")]
     for tree in aggregates_in(*(item.tree for item in items)):
         if render(tree) not in names:
             ((by_itself, domain),) = analyst.columns(node.schema, [render(tree)])
-            taken.append(unique(by_itself, taken))
-            names[render(tree)] = taken[-1]
-            functions.append(Over(Attribute(taken[-1], domain), render(tree), window.size - 1))
+            names[render(tree)] = name = taken.take(by_itself)
+            functions.append(Over(Attribute(name, domain), render(tree), window.size - 1))
     groups = tuple(node.schema.attribute(name).name for name in window.per)
     rolled = Node(RowWindow(tuple(functions), (), groups), (node,), "row_window")
     behind = f"({quoted(number.name)} - {window.size})"

@@ -35,7 +35,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.plan.nodes import Node, unique
+from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (
     How,
@@ -219,8 +219,8 @@ class Subqueries:
 
     def _attribute(self, tree: exp.Expr, relation: Relation, other: Relation) -> tuple[exp.Expr, Relation]:
         """An expression as an attribute of the relation, whose name the other one does not have."""
-        name = unique("compared", [*relation.node.schema.names, *other.node.schema.names])
-        node, name = as_attribute(relation.node, tree, name, self.analyst)
+        taken = Names((*relation.node.schema.names, *other.node.schema.names))
+        node, name = as_attribute(relation.node, tree, "compared", taken, self.analyst)
         return named(name), replace(relation, node=node)
 
     def _of_groups(self, query: exp.Expr, around: Relation) -> Relation:

@@ -62,7 +62,10 @@ _PARTS = {
     "sort": ("SORT BY", "results are emitted as soon as they are complete, in no order"),
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
-    "method": ("NATURAL JOIN", "name the attributes with USING"),
+    "joins": (
+        "a join in parentheses on the right of another",
+        "begin FROM with it, or name it: (SELECT * FROM a JOIN b USING (k)) AS x",
+    ),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "on": (
         "DISTINCT ON",
@@ -75,7 +78,6 @@ _PARTS = {
         "leave it out, or write one of /*+ EAGER_PURGE */, /*+ LAZY_PURGE */ and /*+ LAZY_PURGE(10) */, with a number"
         " above 0",
     ),
-    "windows": ("WINDOW", "write its definition in parentheses after each OVER"),
     "window": ("OVER", _OVER),
     "sample tablesample": (
         "TABLESAMPLE",
@@ -85,7 +87,6 @@ _PARTS = {
     "rollup": ("GROUP BY with ROLLUP", "write each level as a separate query"),
     "cube": ("GROUP BY with CUBE", "write each level as a separate query"),
     "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
-    "all": ("GROUP BY ALL", "list the keys to group by"),
     "recursive": ("WITH RECURSIVE", None),
     "within_group withingroup": ("WITHIN GROUP", "median(v) does without it, on Spark percentile(v, 0.5)"),
     "ignorenulls": (

@@ -31,7 +31,7 @@ _TWO = "this expression"
 _QUERIES: dict[type[exp.Expr], str] = {
     exp.Select: "hint expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
     **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), "this expression distinct with_ order limit"),
-    exp.Join: "this side kind on using match_condition",
+    exp.Join: "this side kind method on using match_condition",
     # `_PLACES` refuses all but views of an array's elements.
     exp.Lateral: "this view outer alias",
     exp.Ordered: "this desc nulls_first",
@@ -45,7 +45,8 @@ _QUERIES: dict[type[exp.Expr], str] = {
     **dict.fromkeys((exp.CTE, exp.Table, exp.Alias), "this alias"),
     **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), "this"),
     # `_PLACES` refuses all but purge hints.
-    **dict.fromkeys((exp.With, exp.Group, exp.Distinct, exp.Hint), "expressions"),
+    **dict.fromkeys((exp.With, exp.Distinct, exp.Hint), "expressions"),
+    exp.Group: "expressions all",
     exp.Order: "this expressions",
 }
 
@@ -116,7 +117,7 @@ def _only_sorts(order: exp.Expr) -> bool:
 def _follows_comma(view: exp.Expr) -> bool:
     """Whether LATERAL VIEW follows tables without ON and without USING."""
     joins = view.parent.args.get("joins") if view.parent is not None else None
-    return any(not (join.args.get("on") or join.args.get("using")) for join in joins or ())
+    return any(not any(join.args.get(part) for part in ("on", "using", "method")) for join in joins or ())
 
 
 def _is_rank(window: exp.Expr) -> bool:

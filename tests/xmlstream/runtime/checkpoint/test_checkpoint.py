@@ -113,7 +113,7 @@ def test_an_output_that_is_not_what_was_published_is_told_in_words(tmp_path: Pat
     first = out / "slice-000000000.xml"
     text = first.read_text()
     first.unlink()
-    with pytest.raises(StateError, match="1 of the documents that this query has published are gone") as told:
+    with pytest.raises(StateError, match="1 document that this query has published is gone") as told:
         published(checkpoint).require_as_published()
     assert "--moved" in (told.value.hint or "")
     first.write_text(text.replace("0", "1"))

@@ -258,6 +258,14 @@ def test_what_cannot_be_declared_is_refused_by_name(session: Session, tmp_path: 
         assert raised.value.hint == "south has the attributes sid STRING, hour INT"
     with pytest.raises(UsageError, match="no punctuation follows"):
         feed.declare("south", where="hour % 2 = 0")
+    for where, what, hint in (
+        ("sid = A", "south has no attribute A", "if A is a text, write it in quotes: 'A'; "),
+        ("hoor = 2", "south has no attribute hoor", "did you mean hour?"),
+        ("sid = 'A", "cannot be read as a condition", "compare attributes with constants"),
+    ):
+        with pytest.raises(UsageError, match=what) as raised:
+            feed.declare("south", where=where)
+        assert (raised.value.hint or "").startswith(hint)
     assert feed.waiting() == []
     feed.finish()
     with pytest.raises(StateError, match="is closed"):

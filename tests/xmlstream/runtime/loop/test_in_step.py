@@ -106,11 +106,14 @@ def written(path: Path, name: str, rows: int, *, hours: int = 60, ends: bool = T
     (path / f"{name}.xml").write_text("\n".join(lines) + ("\n</r>" if ends else "\n<row><h>"), encoding="utf-8")
 
 
+BY_ORDER = TABLE.replace("schemes 'h'", "punctuate 'order of h'")
+
+
 def answered(
-    session: Session, path: Path, query: str = JOIN, names: str = "ab"
+    session: Session, path: Path, query: str = JOIN, names: str = "ab", table: str = TABLE
 ) -> tuple[list[dict[str, object]], list[int]]:
     """The answers of a query over these documents, in order; and how many tuples each slice left."""
-    tables = "".join(TABLE.format(name=name, path=path / f"{name}.xml", bytes="4k") for name in names)
+    tables = "".join(table.format(name=name, path=path / f"{name}.xml", bytes="4k") for name in names)
     metrics = path / "metrics.jsonl"
     metrics.unlink(missing_ok=True)
     xs.from_sql(session, tables + query).run(path / "out.parquet", metrics=metrics, overwrite=True)
@@ -120,14 +123,15 @@ def answered(
     return sorted(found, key=str), kept
 
 
+@pytest.mark.parametrize("table", [TABLE, BY_ORDER])
 def test_of_files_that_differ_tenfold_the_smaller_waits_and_is_not_kept(
-    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     written(tmp_path, "a", rows=100)
     written(tmp_path, "b", rows=10)
-    found, kept = answered(in_process, tmp_path)
+    found, kept = answered(in_process, tmp_path, table=table)
     monkeypatch.setattr(InStep, "ahead", lambda self, waiting: frozenset())
-    as_before, kept_before = answered(in_process, tmp_path)
+    as_before, kept_before = answered(in_process, tmp_path, table=table)
     assert [row["n"] for row in found] == [1000] * 60
     assert found == as_before
     assert max(kept) < max(kept_before) / 2
@@ -151,6 +155,7 @@ def test_what_waits_is_read_when_the_other_source_has_but_a_piece_of_an_item(
     rows=st.lists(st.integers(1, 60), min_size=3, max_size=3),
     hours=st.lists(st.integers(1, 30), min_size=3, max_size=3),
     query=st.sampled_from([JOIN, UNION, THREE]),
+    table=st.sampled_from([TABLE, BY_ORDER]),
 )
 def test_answers_are_the_same_whoever_waits(
     in_process: InProcessSession,
@@ -158,12 +163,13 @@ def test_answers_are_the_same_whoever_waits(
     rows: list[int],
     hours: list[int],
     query: str,
+    table: str,
 ) -> None:
     path = tmp_path_factory.mktemp("in-step")
     for name, many, until in zip(NAMES, rows, hours, strict=True):
         written(path, name, rows=many, hours=until)
     names = "ab" if query == JOIN else "abc"
-    found, _ = answered(in_process, path, query, names)
+    found, _ = answered(in_process, path, query, names, table)
     expected = Counter[int]()
     for hour in range(max(hours)):
         each = [many if hour < until else 0 for many, until in zip(rows, hours, strict=True)]

@@ -353,7 +353,7 @@ def test_what_a_stream_cannot_be_is_refused_by_name(spark: SparkSession, tmp_pat
     with pytest.raises(xs.UsageError, match="there is no column nothing"):
         xs.from_stream(frame, punctuation="nothing")
     with pytest.raises(xs.UsageError, match="no option rowTag"):
-        xs.from_stream(frame, rowTag="x")
+        xs.from_stream(frame, rowTag="x")  # type: ignore[call-arg]
     with pytest.raises(xs.UsageError, match="MAP"):
         xs.from_stream(spark.range(1).selectExpr("map(1, 2) AS m"))
     with pytest.raises(xs.UsageError, match="the DataFrame is a stream"):

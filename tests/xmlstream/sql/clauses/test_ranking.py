@@ -101,7 +101,6 @@ REFUSALS = [
     (f"SELECT auction, count(*) AS n, {RANK} AS r FROM bid GROUP BY auction", "OVER beside GROUP BY", "auction"),
     (f"SELECT count(*) AS n, {RANK} AS r FROM bid", "an aggregate beside OVER", "count"),
     ("SELECT RANK() OVER (PARTITION BY auction) AS r FROM bid", "OVER is not supported", "RANK"),
-    ("SELECT RANK() OVER w AS r FROM bid WINDOW w AS (ORDER BY ts)", "OVER is not supported", "RANK"),
     (
         "SELECT RANK() OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS r FROM bid",
         "OVER is not supported",
