@@ -157,7 +157,7 @@ def clean(sources: Sequence[SourceOptions], documents: Sequence[Documents], ends
     wanted = {os.path.realpath(one.path) for one in waiting}
     for source, (found, end), is_cleaned in zip(sources, pairs, cleans, strict=True):
         reads = [one for one in end.streams if not one.ended]
-        read = found.left(end.document, {str(one.place["path"]) for one in reads}) if is_cleaned else []
+        read = found.left(end.document, {found.recorded(one.place).key for one in reads}) if is_cleaned else []
         gone = list[Document]()
         left = {one.key for one in read if os.path.realpath(one.path) in wanted}
         for one in read:

@@ -125,6 +125,11 @@ class OpenStream(Record):
     print: str | None = None
     ended: bool | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of its document or directory, from where the source is."""
+        return str(self.place["path"]).rstrip("/")
+
     def offset(self) -> Offset:
         """The offset in the stream."""
         return Offset(self.document, 0, self.byte, self.open, False, self.namespaces, None, self.print)

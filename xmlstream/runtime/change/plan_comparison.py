@@ -25,7 +25,7 @@ from xmlstream.operators.expressions.predicate_domain import is_implied
 from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, names, topological
 from xmlstream.punct_ns.schema import Attribute, Schema
-from xmlstream.punct_ns.slices import quoted
+from xmlstream.punct_ns.slices import STREAM, quoted
 from xmlstream.runtime.checkpoint.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
@@ -167,6 +167,8 @@ class Comparison:
         match node.operator, old.operator:
             case Scan() as scan, Scan() as before:
                 known = same_source(scan, before, moved=self._moved)
+                if scan.options.is_many:
+                    known = {**known, STREAM: STREAM}
                 return Taken(
                     old, (known,), {new: name for new, name in known.items() if name in before.options.columns}
                 )
