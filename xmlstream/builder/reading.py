@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xmlstream.builder.given_tables import found_in, static_table
+from xmlstream.builder.given_tables import found_in, given_table
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import (
     Keyword,
@@ -269,7 +269,7 @@ def from_dataframe(frame: Any, name: str = "static", *, session: Session | None 
     """
     session = session or _frames_session(frame, "with session=session it may be one of pandas', polars' or Arrow's")
     require_session(session)
-    return Query(session, static_table(session, name, frame))
+    return Query(session, given_table(session, name, frame))
 
 
 _REPLAY = keywords_in(

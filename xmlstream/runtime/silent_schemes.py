@@ -145,7 +145,7 @@ class Behind(Record):
 
         Args:
             came: Whether the rules have sent a punctuation in it.
-            passed_by: Who has closed more than the source after it: `in1 has`; empty if nobody has.
+            passed_by: Who has closed more than the source after it: `in1 has`; empty if none has.
             now: Its recorded time.
             patience: How long it may last.
             kept: Number of tuples that operators above the source keep after it.
