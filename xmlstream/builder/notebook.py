@@ -103,7 +103,7 @@ class Cells:
             text: SQL as `xmlstream run` takes it.
 
         Returns:
-            With `--explain` the explanation; of a SELECT an `CellResult`; with `--output`, or of INSERT INTO, the summary
+            With `--explain` the explanation; of a SELECT a `CellResult`; with `--output`, or of INSERT INTO, a summary
             of the run; with `--follow` its handle.
 
         Raises:
