@@ -22,7 +22,7 @@ SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""
 
 PAUSES = 3
-"""For a source that rules punctuate, `SPAN` must pass by default, and so many times its longest pause."""
+"""The multiple of a source's longest pause that must pass, too, before a silence without a promise is reported."""
 
 
 @dataclass(frozen=True, slots=True)
