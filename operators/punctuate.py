@@ -39,7 +39,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.behaviour import Operator, Selection
+from xmlstream.operators.behaviour import Operator, Selection, own_terms
 from xmlstream.operators.frames.expression import Order
 from xmlstream.operators.punctuators.rule import AHEAD, ASIDE, CONTRADICTORY, DISTANCES, UNGRAMMATICAL, Rule, added
 from xmlstream.operators.punctuators.streams import ByStreams, OpenStreams
@@ -222,6 +222,9 @@ class Streams(Punctuate):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         whole = (scheme for scheme in inputs[0] if STREAM not in scheme.attributes)
         return tuple(dict.fromkeys((*whole, *self.rule.promises(inputs[0]))))
+
+    def selection(self, *inputs: Schema) -> Selection:
+        return Selection(columns=own_terms(_without(inputs[0])))
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [frozenset((*needed, STREAM))]

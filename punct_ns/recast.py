@@ -68,8 +68,8 @@ def over_first(punctuations: Iterable[Punctuation], schema: Schema) -> list[Punc
     """Returns those that restrict only the first attributes, as ones over a schema of these.
 
     >>> reports = Schema.of(hour="INT", stream="BIGINT")
-    >>> said = [Punctuation.of(reports, hour="[3,7]"), Punctuation.of(reports, hour="8", stream="2")]
-    >>> [str(p) for p in over_first(said, Schema.of(hour="INT"))]
+    >>> several = [Punctuation.of(reports, hour="[3,7]"), Punctuation.of(reports, hour="8", stream="2")]
+    >>> [str(p) for p in over_first(several, Schema.of(hour="INT"))]
     ['<[3,7]>']
     """
     return [

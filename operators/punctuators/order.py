@@ -189,7 +189,7 @@ class ByOrder(Rule):
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
     def forget(self, closed: Sequence[Punctuation], state: OperatorState) -> None:
-        """Forgets the greatest values of keys of which everything is closed."""
+        """Forgets the greatest values of keys that are closed as a whole."""
         if self.per:
             schema = state.inputs[0]
             places = [schema.index(name) for name in self.per]

@@ -3,9 +3,9 @@
 Where each document, or each directory of documents, is a stream, an attribute of the items has the number of theirs
 (`STREAM`), and each punctuation restricts it: `<(,7], 2>` is what stream 2 has closed. The streams that have begun and
 have not ended are *open*. What all open ones have closed holds for the source: the meets of their punctuations, as of a
-merge. A stream that ends closes everything, `<*, 2>`: it holds nobody up. While none is open, what any of them had
-closed before its end is closed; what is behind that may come in a stream that begins later. A stream that begins has
-closed what the source has: its tuples that are behind that are late.
+merge. A stream that ends closes everything, `<*, 2>`: no other one waits for it. While none is open, what any of them
+had closed before its end is closed; what is behind that may come in a stream that begins later. A stream that begins
+has closed what the source has: its tuples that are behind that are late.
 
 Some attributes tell streams apart: the keys of partitions, and the members of a roster. A punctuation of one stream on
 constants of such attributes holds for all streams at once, since no other has tuples of these values.
@@ -69,7 +69,7 @@ class ByStreams(Rule):
 
     @property
     def closes(self) -> str:
-        others = ", or one said so of values that are its own," if self.keys else ""
+        others = ", or one closed values of its own," if self.keys else ""
         return f"the streams that were open{others} closed its values"
 
     @property
@@ -101,8 +101,8 @@ class ByStreams(Rule):
         over, sent, at = state.punctuations(_OVER), state.punctuations("sent").set, state.inputs[0].index(STREAM)
         ended = [p.patterns[at] for p in punctuations if p.restricted == (at,)]
         if ended and over.extent < MOST_OVER:
-            said = (Punctuation.at(p.schema, _without(p, at)) for each in ended for p in _given(sent, {at: each}))
-            over.absorb([p for p in said if not sent.covers(p)])
+            known = (Punctuation.at(p.schema, _without(p, at)) for each in ended for p in _given(sent, {at: each}))
+            over.absorb([p for p in known if not sent.covers(p)])
 
     def flagged(self, tuples: Frame, state: OperatorState) -> Frame:
         """Late is a tuple that the source had closed before the slice; its stream has begun since then."""
@@ -176,8 +176,8 @@ def common(closed: PunctuationSet, new: Iterable[Punctuation], at: int, streams:
         streams: The numbers of the streams that have begun.
 
     >>> schema = Schema.parse("hour INT, stream BIGINT NOT NULL")
-    >>> said = [Punctuation.parse(text, schema) for text in ("<(,7], 0>", "<(,5], 1>", "<*, 2>")]
-    >>> [str(p) for p in common(PunctuationSet(schema, said), said, 1, range(3))]
+    >>> every = [Punctuation.parse(text, schema) for text in ("<(,7], 0>", "<(,5], 1>", "<*, 2>")]
+    >>> [str(p) for p in common(PunctuationSet(schema, every), every, 1, range(3))]
     ['<(,5], *>']
     """
     schema, left = closed.schema, list(open_streams(closed, at, streams))

@@ -258,7 +258,7 @@ class _Inspection:
         source, wanted = self._names[leaf(lack.node)], placed(lack.missing, lack.node.schema.names, over)
         ends = self._last.end
         open_ = [one for end in (ends.get(source), *ends.values()) if end for one in Offset.from_json(end).streams]
-        names_of = {one.number: str(one.place["path"]).rstrip("/") for one in open_ if not one.ended}
+        names_of = {one.number: one.name for one in open_ if not one.ended}
         whole = [p for p in sent if at not in p.restricted]
         behind = dict[int, str]()
         for number in names_of:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
 from functools import partial, reduce
@@ -43,7 +43,7 @@ from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.punct_ns.value_set import ValueSet
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.loop.in_step import SourceAttribute, axes
-from xmlstream.runtime.progress import SourceProgress, punctuated_sources
+from xmlstream.runtime.progress import SourceProgress, closing_rules, sources_of_streams
 from xmlstream.sources.xml.grammar.lifespans import has_closed
 
 SHOWN = 4
@@ -122,6 +122,7 @@ class ClosedMap:
         axes: Groups of attributes to compare with each other.
         rules: For each operator that punctuates a source by a rule, the source.
         begun: When the run began, if that is known.
+        many: The sources of many document streams.
 
     Attributes:
         progress: What the sources have sent last.
@@ -134,8 +135,9 @@ class ClosedMap:
         axes: Sequence[Sequence[SourceAttribute]],
         rules: Mapping[str, str] | None = None,
         begun: datetime | None = None,
+        many: Collection[str] = (),
     ) -> None:
-        self.progress = SourceProgress(sources, rules or {}, begun)
+        self.progress = SourceProgress(sources, rules or {}, begun, many)
         self._held = {name: ClosedSet(schema) for name, schema in sources.items()}
         self._promised, self._axes, self._rules = promised, axes, rules or {}
         self._lock = threading.Lock()
@@ -148,10 +150,11 @@ class ClosedMap:
         """The closed map of the sources of a plan; `begun` is when it began to run, if that is known."""
         name_of = names(root)
         sources = {name_of[node]: node for node in topological(root) if isinstance(node.operator, Scan)}
-        rules = punctuated_sources(root)
+        rules = closing_rules(root)
         promising = {**sources, **{rules[name_of[node]]: node for node in topological(root) if name_of[node] in rules}}
         alone = {n: [s.attributes[0] for s in node.schemes if len(s.terms) == 1] for n, node in promising.items()}
-        return ClosedMap({name: node.schema for name, node in sources.items()}, alone, axes(root), rules, begun)
+        schemas = {name: node.schema for name, node in sources.items()}
+        return ClosedMap(schemas, alone, axes(root), rules, begun, sources_of_streams(root))
 
     def add(self, record: Commit, state: Path | None = None, *, restored: bool = False) -> None:
         """Adds the punctuations of a commit record; they are parsed only for a reader, since few slices have one.

@@ -18,19 +18,17 @@ grow as a source is read does not depend on the time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
-from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.operators.punctuate import Streams
+from xmlstream.plan.nodes import Node, Scan, leaf, names, topological
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.silent_schemes import Behind
+from xmlstream.runtime.silent_schemes import PAUSES, SPAN, Behind
 
 LAGS_AFTER = timedelta(seconds=10)
 """Silence of a source after which it is late, if other sources have closed what it has not."""
-
-SILENT_AFTER, SILENT_PAUSES = timedelta(minutes=1), 3
-"""Silence of any other source after which it is late: this time, and this multiple of its longest pause."""
 
 
 class SourceProgress:
@@ -40,10 +38,17 @@ class SourceProgress:
         sources: The schemas of the sources, by name.
         rules: For each operator that punctuates a source by a rule, the source.
         begun: When the run began; None if that is not known, for a run in another process.
+        many: The sources of many document streams: what one stream sends is not sent by the source.
     """
 
-    def __init__(self, sources: Mapping[str, Schema], rules: Mapping[str, str], begun: datetime | None = None) -> None:
-        self._begun = begun
+    def __init__(
+        self,
+        sources: Mapping[str, Schema],
+        rules: Mapping[str, str],
+        begun: datetime | None = None,
+        many: Collection[str] = (),
+    ) -> None:
+        self._begun, self._many = begun, many
         self._all = {name: f"<{', '.join('*' * len(schema))}>" for name, schema in sources.items()}
         self._rules = {name: {rule for rule, of in rules.items() if of == name} for name in sources}
         self._sent: dict[str, tuple[int, datetime]] = {}
@@ -55,7 +60,7 @@ class SourceProgress:
     def of(root: Node, begun: datetime | None = None) -> SourceProgress:
         """The progress of the sources of a plan, before its first commit."""
         sources = {name: node.schema for node, name in names(root).items() if isinstance(node.operator, Scan)}
-        return SourceProgress(sources, punctuated_sources(root), begun)
+        return SourceProgress(sources, closing_rules(root), begun, sources_of_streams(root))
 
     def add(self, record: Commit) -> None:
         """Adds the record of a commit, also of one from which the run goes on."""
@@ -65,7 +70,7 @@ class SourceProgress:
         self._declared.update(each.key for each in record.declared)
         for name, rules in self._rules.items():
             activity = record.last_activity.get(name)
-            last = activity.last_sent if activity is not None else None
+            last = activity.last_sent if activity is not None and name not in self._many else None
             if name not in declared and not closing.isdisjoint(rules):
                 last = record.slice, record.time
             if last is not None:
@@ -100,13 +105,26 @@ class SourceProgress:
 
     def is_late(self, source: str, now: datetime, otherwise: datetime | None = None, *, lags: bool) -> bool:
         """Whether a source has been `silent` for too long; `lags` if the others have closed what it has not."""
-        usual = max(SILENT_AFTER, SILENT_PAUSES * self._pauses.get(source, timedelta()))
+        usual = max(SPAN, PAUSES * self._pauses.get(source, timedelta()))
         return source not in self._closed and self.silent(source, now, otherwise) >= (LAGS_AFTER if lags else usual)
 
     def is_passed(self, source: str, now: datetime) -> bool:
         """Whether tuples have waited for too long for a source that rules punctuate and that another has passed."""
         behind = self._behind.get(source)
         return source not in self._closed and behind is not None and behind.is_late(now)
+
+
+def closing_rules(root: Node) -> dict[str, str]:
+    """Those operators of `punctuated_sources` that close for the whole source: of many document streams, the last."""
+    rules, many = punctuated_sources(root), sources_of_streams(root)
+    last = {source: rule for rule, source in rules.items()}
+    return {rule: source for rule, source in rules.items() if source not in many or rule == last[source]}
+
+
+def sources_of_streams(root: Node) -> set[str]:
+    """The names of the sources of many document streams."""
+    name_of = names(root)
+    return {name_of[leaf(node)] for node in topological(root) if isinstance(node.operator, Streams)}
 
 
 def punctuated_sources(root: Node) -> dict[str, str]:

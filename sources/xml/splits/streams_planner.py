@@ -13,8 +13,9 @@ order within a slice, and mean nothing beyond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
@@ -55,8 +56,11 @@ class Found:
 class StreamsPlanner:
     """Plans the slices of a source of many streams; all that counts for longer is in the offsets and the logs."""
 
-    def __init__(self, options: SourceOptions, documents: Documents) -> None:
-        self._options, self._documents = options, documents
+    def __init__(
+        self, options: SourceOptions, documents: Documents, faulty: Callable[[int], str | None] = lambda stream: None
+    ) -> None:
+        """Plan the slices of a source; `faulty` gives the document of a stream whose rest is not read."""
+        self._options, self._documents, self._faulty = options, documents, faulty
         self._are_files = options.documents == "files"
         self._unfinished = Unfinished(options)
         self._planners: dict[int, tuple[Mapping[str, Any], Documents, Planner]] = {}
@@ -106,7 +110,7 @@ class StreamsPlanner:
         if moved := documents.moved:
             documents.moved = {}
             for number, place in places.items():
-                if (now := moved.get(str(place["path"]))) is not None:
+                if (now := moved.get(documents.recorded(place).key)) is not None:
                     places[number] = documents.record(now)
         if new := known[start.document :]:
             documents.were_begun(new)
@@ -128,8 +132,30 @@ class StreamsPlanner:
     def advance(self, start: Offset, found: Found, budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """Plans the next slice: returns its end, and its ranges, those of a stream one behind the other."""
         streams = found.streams(start)
-        over = {number for number, one in streams.items() if one.ended}
-        places = {number: one.offset() for number, one in streams.items() if number not in over}
+        over = [one for one in streams.values() if one.ended]
+        places = {number: one.offset() for number, one in streams.items() if not one.ended}
+        ranges = self._read(streams, places, found, start, budget)
+        self._pass_over(streams, places, ranges)
+        ended = [number for number, at in places.items() if at.closed]
+        for number in ended:
+            self._end(streams[number])
+        closes = len(ended) == len(places) and self._options.close and not (self._options.follow or start.closed)
+        ranges |= {one.number: [_end(self._documents.recorded(one.place))] for one in over}
+        ranges |= {number: _unclosed(ranges[number]) for number in (() if closes else ended)}
+        left_open = (_at(streams[number], at) for number, at in places.items() if not (at.closed and closes))
+        end = Offset(found.begun, closed=start.closed or closes, clock=start.clock, streams=tuple(left_open))
+        planned = [replace(range_, stream=number) for number in sorted(ranges) for range_ in ranges[number]]
+        return end, list(_placed([*planned, _end(Document.at(self._options.path))] if closes else planned))
+
+    def _read(
+        self,
+        streams: Mapping[int, OpenStream],
+        places: dict[int, Offset],
+        found: Found,
+        start: Offset,
+        budget: int | None,
+    ) -> dict[int, list[ByteRange]]:
+        """Advances the places of streams, within the budget; returns the ranges of each that was tried."""
         ranges: dict[int, list[ByteRange]] = {}
         left = budget
         for share in self._shares(self._waiting(start, found), budget):
@@ -141,26 +167,10 @@ class StreamsPlanner:
                 places[number], more = planner.advance(places[number], sizes, length)
                 ranges.setdefault(number, []).extend(more)
                 left = None if left is None else left - sum(range_.length for range_ in more)
-        for number, one in streams.items():
-            if number in places and number in ranges and places[number] == one.offset():
+        for number in ranges:
+            if places[number] == streams[number].offset():
                 self._quiet[number] = self._looked[number][:2]
-        self._pass_over(streams, places, ranges)
-        ended = [number for number, at in places.items() if at.closed]
-        for number in ended:
-            self._end(streams[number])
-        closes = len(ended) == len(places) and self._options.close and not (self._options.follow or start.closed)
-        for number in over:
-            ranges[number] = [_end(self._documents.recorded(streams[number].place))]
-        if not closes:
-            ranges |= {number: _unclosed(ranges[number]) for number in ended}
-        left_open = [
-            replace(streams[number], ended=True) if at.closed else streams[number].at(at)
-            for number, at in places.items()
-            if not (at.closed and closes)
-        ]
-        end = Offset(found.begun, closed=start.closed or closes, clock=start.clock, streams=tuple(left_open))
-        planned = [replace(range_, stream=number) for number in sorted(ranges) for range_ in ranges[number]]
-        return end, list(_placed([*planned, _end(Document.at(self._options.path))] if closes else planned))
+        return ranges
 
     def _shares(self, waiting: Mapping[int, int], budget: int | None) -> Iterator[dict[int, int | None]]:
         """The bytes that each stream gets: first its part of the budget, then of what others have left.
@@ -219,7 +229,7 @@ class StreamsPlanner:
             document_log=None if self._are_files or log is None else f"{log}{OF_STREAM}{at.number}",
         )
         documents = Documents(options, log=True)
-        planner = Planner(options, documents)
+        planner = Planner(options, documents, partial(self._faulty, at.number))
         self._planners[at.number] = at.place, documents, planner
         return planner
 
@@ -237,8 +247,13 @@ OF_STREAM = "@"
 
 
 def _end(document: Document) -> ByteRange:
-    """An empty range that ends a stream, of which nothing else is read in the slice; or the source."""
+    """An empty range that ends a stream, without anything else of it in the slice; or the source."""
     return ByteRange(document, 0, 0, 0, close=True)
+
+
+def _at(one: OpenStream, at: Offset) -> OpenStream:
+    """A stream at an offset in it; if that is closed, the stream ends with the next slice."""
+    return replace(one, ended=True) if at.closed else one.at(at)
 
 
 def _unclosed(ranges: Sequence[ByteRange]) -> list[ByteRange]:

@@ -224,7 +224,7 @@ def _number(source: str, stream: str, last: Commit | None) -> int | None:
         return None
     ends = {} if last is None else last.end
     there = {
-        str(one.place["path"]).rstrip("/"): one.number
+        one.name: one.number
         for end in ([ends[source]] if source in ends else ends.values())
         for one in Offset.from_json(end).streams
     }

@@ -45,6 +45,7 @@ from xmlstream.sources.local_paths import in_equal_lengths, numbered_wrong
 from xmlstream.sources.xml.parser.findings_collector import NAMES_SHOWN, Findings, few_names
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import with_elements
+from xmlstream.sources.xml.splits.slice_planner import Offset
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
@@ -90,8 +91,9 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
-    `in_step` finds the sources that are ahead of others. `memory` measures the memory of the processes by name, in
-    bytes; `clock` gives the time of a slice, `measured` seconds that never go back; `query` is the query's name where
+    `in_step` finds the sources that are ahead of others, `faulty` the documents that are skipped from a fault on.
+    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time
+    of a slice, `measured` seconds that never go back; `query` is the query's name where
     the engine shows its work.
     """
 
@@ -143,7 +145,7 @@ class Execution:
         self._rules: dict[str, list[Node]] = {}
         for rule, of in punctuated_sources(root).items():
             self._rules.setdefault(of, []).append(self._by_name[rule])
-        self.in_step = InStep(root, self._reached)
+        self.in_step, self.faulty = InStep(root, self._reached), self._inputs.faulty
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         self._requested = requests.copy()
@@ -375,13 +377,12 @@ class Execution:
         for node, state in self._states.items():
             if isinstance(streams := node.operator, Streams):
                 source = self._names[leaf(node)]
-                end = slice_.end.get(self.read_with.get(source, source), {})
-                if "document" in end:
+                at = Offset.from_json(slice_.end.get(self.read_with.get(source, source), {}))
+                if at.document > 0:
                     # One that somebody has left out has ended.
                     declared = declared_of([*self._declared, *slice_.declared], source, node.inputs[0].schema)
                     left = {p.patterns[-1].value for p in declared if p.restricted == (len(p.schema) - 1,)}  # type: ignore[union-attr]
-                    numbers = {one["number"] for one in end.get("streams", ())} - left
-                    streams.rule.begin(end["document"], numbers, state)
+                    streams.rule.begin(at.document, {one.number for one in at.streams} - left, state)
 
     def _change_rosters(self, declared: Sequence[Declared]) -> None:
         """Has senders that were declared count as added or removed behind the slice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +24,7 @@ from xmlstream.punct_ns.errors import InputError, QueryError, UngrammaticalStrea
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.declared import change_rosters, declare
+from xmlstream.runtime.progress import SourceProgress
 from xmlstream.session.engines import InProcessSession, Session
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.documents import Documents
@@ -399,3 +401,35 @@ def test_a_case_of_the_test_kit_is_one_stream() -> None:
     )
     assert str(case.slice(t="(1, 7) (2, 7)")) == "(1, 1) <(,1], *>"
     assert str(case.end()) == "(2, 1) <*, *>"
+
+
+@pytest.mark.parametrize("documents", ["files", "directories"])
+def test_a_changed_query_goes_on_in_each_stream(in_process: InProcessSession, tmp_path: Path, documents: str) -> None:
+    feed = Feed(in_process, tmp_path, "order of at, slack 2", documents=documents)
+    names = ("a/1", "b/1") if documents == "directories" else ("a", "b")
+    feed.write(names[0], 1, 3, 4)
+    feed.write(names[1], 1, 5)
+    assert feed.run() == {1: 2}
+    feed.options["punctuate"] = "order of at, slack 1"
+    feed.write(names[0], 6)
+    feed.write(names[1], 4, 6)
+    assert feed.run(change=True) == {1: 2, 3: 1, 4: 2}
+    feed.write(names[0], end=True)
+    feed.write(names[1], end=True)
+    assert feed.run(keep_open=False) == {1: 2, 3: 1, 4: 2, 5: 1, 6: 2}
+
+
+def test_a_silent_sender_makes_its_source_late_while_others_go_on(in_process: InProcessSession, tmp_path: Path) -> None:
+    feed = Feed(in_process, tmp_path)
+    feed.write("a", 1)
+    feed.write("b", 1, 2)
+    feed.run()
+    progress = SourceProgress.of(plan_of(tmp_path / "state"), datetime.now(UTC))
+    for at in range(2, 5):
+        feed.write("a", at)
+        feed.run()
+        progress.add(feed.last)
+    # Since b is at 2, what a has closed closes nothing more.
+    slices = [record.slice for record in CommitLog(folder_at(tmp_path / "state").below("commits")).records()]
+    assert (progress.last_sent("t") or (0,))[0] == 1 < max(slices)
+    assert feed.waits_for() == ["b.xml (it has closed <*, (,1]>)"]
