@@ -226,7 +226,7 @@ class LogicalProperties(Protocol):
 
     @property
     def looked_up(self) -> Sequence[int]:
-        """The inputs in which each tuple of another one is looked up: above a table in it, no earlier tuple matters."""
+        """The inputs in which each tuple of the only other one is looked up: above tables, no earlier tuple matters."""
         return ()
 
     # Words for verdicts; what is kept is called by its `StateModel`.

@@ -94,6 +94,10 @@ class MultiwayJoin(Operator):
         """The join with the bounds that follow from its residual condition."""
         return replace(self, bounds=ChainBounds.between(self.residual, self.graph, inputs))
 
+    @property
+    def looked_up(self) -> Sequence[int]:
+        return range(self.inputs)
+
     def schema(self, *inputs: Schema) -> Schema:
         for names in self.graph.classes:
             kinds = {inputs[i].attribute(name).domain.type for i, name in names.items()}

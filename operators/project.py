@@ -225,7 +225,7 @@ class View:
                 continue
             how, domain = column.monotone, column.attribute.domain
             engine, x = state.engine, before.set.schema[i]
-            f = evaluated(column.expression, x, domain, engine, local=how.local, clock=how.clock)
+            f = evaluated(column.expression, x, domain, engine, local=how.local, clock=how.clock, walls=how.walls)
             seen: Derived = partial(image, place=i, schema=schema, f=f, falling=how.falling)
             if how.unordered:
                 seen = partial(image_of_values, place=i, schema=schema, f=f)

@@ -67,6 +67,36 @@ def glob_of(path: str) -> str | None:
     return str(Path(escape(str(known)), *parts)) if parts else None
 
 
+def common_glob(paths: Sequence[str]) -> str:
+    """The narrowest path with asterisks that leads to each of several files.
+
+    >>> common_glob(["in/s1.xml", "in/s23.xml"]), common_glob(["a/x.xml", "b/c/x.xml"]), common_glob(["a.xml", "a.xml"])
+    ('in/s*.xml', '**/x.xml', 'a.xml')
+    """
+    all_parts = [Path(path).parts for path in paths]
+    if len({len(parts) for parts in all_parts}) == 1:
+        return str(Path(*map(_common_name, zip(*all_parts, strict=True))))
+    known = _alike([parts[:-1] for parts in all_parts])
+    return str(Path(*all_parts[0][:known], "**", _common_name([parts[-1] for parts in all_parts])))
+
+
+def _common_name(names: Sequence[str]) -> str:
+    """The name with an asterisk for what differs."""
+    first = names[0]
+    if all(name == first for name in names):
+        return first
+    before = _alike(names)
+    behind = _alike([name[before:][::-1] for name in names])
+    found = first[:before], first[len(first) - behind :]
+    return "*".join(found) if not has_magic("".join(found)) else "*"
+
+
+def _alike(rows: Sequence[Sequence[str]]) -> int:
+    """The number of parts with which all of them begin."""
+    differ = (at for at, each in enumerate(zip(*rows, strict=False)) if len({*each}) > 1)
+    return next(differ, min(map(len, rows)))
+
+
 def matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
     """Whether a glob matches a path; both are given as lists of names."""
     if not pattern or not names:

@@ -124,6 +124,7 @@ _KNOWN = (
     "ungrammatical",
     "unfinished",
     "unfinishedAge",
+    "badDocuments",
     "maxBytesPerSlice",
     "maxFilesPerSlice",
     "rate",

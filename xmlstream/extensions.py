@@ -15,6 +15,7 @@ _PLACES = {
     "sink iceberg": "xmlstream.sink.databases.iceberg.ICEBERG",
     "sink postgresql": "xmlstream.sink.databases.postgresql.POSTGRESQL",
     "sink catalog": "xmlstream.sink.databases.catalog_table.CATALOG",
+    "rows of postgresql": "xmlstream.sink.databases.postgresql_rows.table_rows",
     "stream xmark": "xmlstream.sources.xmark.source_options",
     "inferred declaration": "xmlstream.sources.xml.inference.proposal.proposal",
     "reported windows": "xmlstream.secret.reported_windows.reported_windows",

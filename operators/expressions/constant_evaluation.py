@@ -20,7 +20,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, parsed
-from xmlstream.operators.expressions.monotone import Monotone, ends_before_10000
+from xmlstream.operators.expressions.monotone import Monotone, Wall, ends_before_10000
 from xmlstream.operators.expressions.operations.python_functions import ArrowCall, known_by
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.image import Function
@@ -78,18 +78,29 @@ def _ends_later(zone: str, engine: Engine) -> bool:
 REMEMBERED = 100_000
 """The number of values of one expression that are cached."""
 
+_YEAR = 31_556_952
+"""Seconds of a year on average."""
+
 _NEAR = 400 * 86_400
 """Seconds around a setback of the clock that are left out: more than a year, the longest unit."""
 
 
 def evaluated(
-    expression: str, x: Attribute, y: Domain, engine: Engine, *, local: bool = False, clock: bool = False
+    expression: str,
+    x: Attribute,
+    y: Domain,
+    engine: Engine,
+    *,
+    local: bool = False,
+    clock: bool = False,
+    walls: Sequence[Wall] = (),
 ) -> Function:
     """The expression as a function of the attribute's values, with no result where it fails, is null or no value of y.
 
     With `local`, the expression depends on the calendar of the session's time zone: the function has no results near
     moments at which local time was set back over midnight, since it is not monotone there. With `clock`, it depends on
-    the zone's clock: no results near moments at which local time was set back at all.
+    the zone's clock: no results near moments at which local time was set back at all. Of each of the `walls`, it has no
+    results for the times that its clocks show twice, or that they leave out.
     """
 
     def function(values: Sequence[Value]) -> Mapping[Value, Value]:
@@ -97,10 +108,11 @@ def evaluated(
         known = _remembered(expression, x.name, x.domain.type, y.type, zone)
         if len(known) > REMEMBERED:
             known.clear()
-        fresh = [value for value in values if value not in known]
+        # Before the look at what is known: another reader of the expression may trust more values.
+        values = [v for v in values if not any(_is_changing(wall, v, engine) for wall in walls)]
         if local or clock:
-            fresh = _calm(fresh, zone, engine, clock, x.domain.sql.kind != "TIMESTAMP")
-        if fresh:
+            values = _calm(values, zone, engine, clock, x.domain.sql.kind != "TIMESTAMP")
+        if fresh := [value for value in values if value not in known]:
             known.update(dict.fromkeys(fresh))
             here = _called_here(expression, x, y, fresh)
             computed = zip(fresh, engine.values(expression, x, y, fresh) if here is None else here, strict=True)
@@ -138,6 +150,34 @@ def _calm(values: Sequence[Value], zone: str, engine: Engine, clock: bool, is_lo
         for v in moments
         if not isinstance(v, datetime) or all(abs(v.timestamp() - setback) > _NEAR for setback in setbacks)
     ]
+
+
+def _is_changing(wall: Wall, value: Value, engine: Engine) -> bool:
+    """Whether a time is so near a change of a wall's clocks that later ones are read as earlier.
+
+    Of a moment that becomes a local time: whether this occurs twice. Of a local time that becomes a moment: whether the
+    clocks leave it out, so that it is as much later, or it is one of those that follow, up to that.
+    """
+    if not isinstance(value, datetime):
+        return True
+    second = value.timestamp()
+    return any(begin <= second < end for begin, end in _changing(wall, value.year, engine))
+
+
+@lru_cache(maxsize=1024)
+def _changing(wall: Wall, year: int, engine: Engine) -> tuple[tuple[int, int], ...]:
+    """The stretches of time of a year in which `_is_changing`."""
+    rules = engine.zone_rules(wall.zone)
+    years, found = range(max(year - 1, 1), min(year + 1, 9999) + 1), list[tuple[int, int]]()
+    near = (change for each in years for change in rules.recurring(each))
+    for change in (*rules.changes, *near):
+        by = change.before - change.after
+        if by > 0 and not wall.is_read:
+            found.append((change.second - by, change.second + by))
+        elif by < 0 and wall.is_read:
+            found.append((change.second + change.before, change.second + change.before - 2 * by))
+    middle = (year - 1970) * _YEAR + _YEAR // 2
+    return tuple(pair for pair in found if abs(pair[0] - middle) < 2 * _YEAR)
 
 
 @lru_cache(maxsize=16)

@@ -1,7 +1,8 @@
 """Equalities in a condition, however it is written: what each tuple that satisfies the condition must satisfy.
 
 A condition is true, false or unknown, and selects the tuples for which it is true. So `a <=> b` is `a = b` if one of
-both is never null, and `NOT (a <> b)`, `a IN (b)`, `a BETWEEN b AND b` and `a <= b AND a >= b` are `a = b`.
+both is never null, and `NOT (a <> b)`, `a IN (b)`, `a BETWEEN b AND b` and `a <= b AND a >= b` are `a = b`. What all
+alternatives of OR have stands beside it: `a = b AND c OR a = b AND d` is `a = b AND (c OR d)`, for unknown values, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def plain_conjuncts(conditions: Iterable[exp.Expr], schema: Schema) -> list[exp.
     (['`b` = `a`'], ['`a` = `b`'], ['`a` = `b`'])
     >>> plain("b <=> c"), plain("s IN (a)"), plain("NOT (a = b)")
     (['`b` IS NOT DISTINCT FROM `c`'], ['`s` IN (`a`)'], ['`a` <> `b`'])
+    >>> plain("(a = b AND c > 1) OR (s = 'x' AND NOT (b <> a))"), plain("a = b OR (a = b AND c > 1)")
+    (['`a` = `b`', "`c` > 1 OR `s` = 'x'"], ['`a` = `b`'])
     """
     parts = [plain for condition in conditions for plain in _plain(condition, schema)]
     bounds = {sides for part in parts if (sides := _ascending(part)) is not None}
@@ -59,6 +62,8 @@ def _plain(part: exp.Expr, schema: Schema) -> list[exp.Expr]:
     match part.unnest():
         case exp.And() as both:
             return [plain for each in conjuncts(both) for plain in _plain(each, schema)]
+        case exp.Or() as either:
+            return _factored(either, schema)
         case exp.Not(this=of):
             return _negated(of.unnest(), part, schema)
         case exp.NullSafeEQ(this=one, expression=other) if never_null(one, schema) or never_null(other, schema):
@@ -69,6 +74,31 @@ def _plain(part: exp.Expr, schema: Schema) -> list[exp.Expr]:
             return [_equality(one, of.args["low"])]
         case plain:
             return [plain]
+
+
+def _factored(either: exp.Or, schema: Schema) -> list[exp.Expr]:
+    """What all alternatives have, and the rest of them; the whole if they have nothing in common."""
+    alternatives = [each.unnest() for each in either.flatten()]
+    first, common = _plain(alternatives[0], schema), set[str]()
+    parted = [first]
+    for number, each in enumerate(alternatives[1:]):
+        parted.append(_plain(each, schema))
+        here = set(map(_either_way, parted[-1]))
+        common = here & common if number else here & set(map(_either_way, first))
+        if not common:
+            return [either]
+    left = [[part for part in parts if _either_way(part) not in common] for parts in parted]
+    shared = {written: part for part in first if (written := _either_way(part)) in common}
+    if not all(left):
+        return [*shared.values()]
+    return [*shared.values(), exp.or_(*(exp.and_(*parts) for parts in left)).unnest()]
+
+
+def _either_way(part: exp.Expr) -> str:
+    """A condition as Spark SQL, an equality with its sides in one order."""
+    if isinstance(part, exp.EQ):
+        return " = ".join(sorted((render(part.this.unnest()), render(part.expression.unnest()))))
+    return render(part)
 
 
 def _negated(of: exp.Expr, whole: exp.Expr, schema: Schema) -> list[exp.Expr]:

@@ -30,9 +30,19 @@ from xmlstream.operators.expressions.operations.functions import FUNCTIONS
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, known_by
 from xmlstream.operators.expressions.type_rules import NumericLiteral, cast, numeric_literal, value_type
 from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, MOMENTS, NUMBERS, TEMPORAL, SqlType
+from xmlstream.punct_ns.time_zones import full_zone, rules
 from xmlstream.punct_ns.type_names import TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """The clocks of a zone that an expression names: as they show moments; if `is_read`, the moments that they show."""
+
+    zone: str
+    is_read: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Monotone:
         declared: Whether a user has declared it of a Python function.
         digits: Whether it is monotone only among texts that begin with a digit, since it may write years from 10000 on,
             which begin with a plus.
+        walls: The clocks in whose terms it is: it is monotone where they do not change (`evaluated`).
     """
 
     of: str
@@ -66,6 +77,7 @@ class Monotone:
     unordered: bool = field(default=False, compare=False, repr=False)
     declared: bool = field(default=False, compare=False, repr=False)
     digits: bool = field(default=False, compare=False, repr=False)
+    walls: tuple[Wall, ...] = field(default=(), compare=False, repr=False)
 
 
 Strays = Literal["never", "barely", "far"]
@@ -422,6 +434,8 @@ def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Risi
             return _bounded(arguments, schema)
         case "moved", [date, number]:
             return _days_later(date, number, schema)
+        case "shown" | "read", [moment, zone]:
+            return _by_wall(moment, _text_of(zone), schema, is_read=FUNCTIONS[name].rises == "read")
         case "cut" | "written", [one, other]:
             argument, unit = (other, one) if name == "date_trunc" else (one, other)
             text = _text_of(unit)
@@ -431,6 +445,21 @@ def _monotone_call(name: str, arguments: list[exp.Expr], schema: Schema) -> Risi
             return None
     found = rising(argument, schema) if text is not None else None
     return of_one(name, found, text or "", schema) if found is not None else None
+
+
+def _by_wall(moment: exp.Expr, zone: str | None, schema: Schema, *, is_read: bool) -> Rising | None:
+    """An attribute as the clocks of a zone show it, or the moment at which they show it."""
+    found = rising(moment, schema)
+    if found is None or zone is None or found.kind != "TIMESTAMP" or not found.how.injective or found.strays != "never":
+        return None
+    if found.how.falling or found.how.walls or _kind_of(schema.attribute(found.how.of).domain.sql) != "TIMESTAMP":
+        return None
+    try:
+        rules(full_zone(zone))
+    except UsageError:
+        return None
+    how = replace(found.coarser, narrow=False, walls=(Wall(full_zone(zone), is_read),))
+    return Rising(how, "TIMESTAMP", "barely")
 
 
 def _declared(function: PythonFunction, arguments: list[exp.Expr], schema: Schema) -> Rising | None:

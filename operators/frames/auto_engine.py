@@ -249,9 +249,9 @@ class AutoEngine:
         """The expression for given values."""
         return self._computed(lambda engine: engine.values(expression, x, y, values))
 
-    def zone_rules(self) -> ZoneRules:
-        """The changes of the zone's clocks."""
-        return self._here.zone_rules()
+    def zone_rules(self, zone: str = "") -> ZoneRules:
+        """The changes of the clocks of a zone, by default the session's."""
+        return self._here.zone_rules(zone)
 
     def _leaf(self, of: Callable[[Engine], Frame]) -> Frame:
         """A frame that each engine reads in its own way."""

@@ -61,13 +61,13 @@ class ConnectEngine(SparkEngine):
         found = frame.operation.found or {}
         return found if isinstance(found, dict) else dict(found.get)
 
-    def zone_rules(self) -> ZoneRules:
-        """Python's rules of the session's time zone, once the server has shown that it knows the same ones.
+    def zone_rules(self, zone: str = "") -> ZoneRules:
+        """Python's rules of a time zone, by default the session's, once the server has shown that it knows them.
 
         Raises:
             UsageError: It knows others.
         """
-        return _zone(self.zone, self.spark)
+        return _zone(zone or self.zone, self.spark)
 
     def _given_rows(self, table: pa.Table, struct: StructType) -> DataFrame:
         return self.spark.createDataFrame(table, struct)

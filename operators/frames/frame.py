@@ -270,7 +270,7 @@ class Engine(Protocol):
     def values(self, expression: str, x: Attribute, y: Domain, values: Sequence[Value]) -> Sequence[Value | None]:
         """The expression of one attribute for given values, as values of `y`; None where it fails, or is null."""
 
-    def zone_rules(self) -> ZoneRules:
+    def zone_rules(self, zone: str = "") -> ZoneRules:
         """The changes of the zone's clocks."""
 
 

@@ -321,9 +321,9 @@ class SparkEngine:
             return [*self.values(expression, x, y, values[:half]), *self.values(expression, x, y, values[half:])]
         return [found[number] for number in range(len(values))]
 
-    def zone_rules(self) -> ZoneRules:
-        """Java's rules of the session's time zone, which Spark follows."""
-        return JavaZone.of(self.zone, self.spark)
+    def zone_rules(self, zone: str = "") -> ZoneRules:
+        """Java's rules of a time zone, which Spark follows; by default of the session's."""
+        return JavaZone.of(zone or self.zone, self.spark)
 
     def dataframe(self, frame: Frame) -> DataFrame:
         """See `Engine.dataframe`."""

@@ -235,9 +235,9 @@ class InProcessEngine:
     def describe(self, query: str, work: str) -> None:
         """See `Engine.describe`; nothing shows the work of this process."""
 
-    def zone_rules(self) -> ZoneRules:
-        """The changes of the zone's clocks."""
-        return zones.PythonZone(self.zone)
+    def zone_rules(self, zone: str = "") -> ZoneRules:
+        """The changes of the clocks of a zone, by default the session's."""
+        return zones.PythonZone(zone or self.zone)
 
     def close(self) -> None:
         """Ends the database; frames can be computed no more."""

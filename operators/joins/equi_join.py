@@ -275,7 +275,8 @@ def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: Operato
         f = _widening(schema[at].domain)
     elif bound.image is not None and bound.how is not None:
         x = theirs.attribute(bound.attribute)
-        f = evaluated(bound.image, x, schema[at].domain, state.engine, local=bound.how.local, clock=bound.how.clock)
+        how, y = bound.how, schema[at].domain
+        f = evaluated(bound.image, x, y, state.engine, local=how.local, clock=how.clock, walls=how.walls)
     return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
 
 

@@ -409,8 +409,9 @@ class Reachability:
             known.add(number)
             is_class = number < len(graph.classes)
             inputs = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].bounded]
-            while inputs:
-                i = inputs.pop()
+            for i in inputs:  # some are added
+                if len(reached) == graph.inputs:
+                    break
                 if i in reached or not any(shape <= known for shape in self.shapes.get(i, ())):
                     continue
                 if known.isdisjoint(graph.keys(i)):

@@ -14,6 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from xmlstream.dataclasses import dataclass, fields, replace
+from xmlstream.punct_ns.errors import place
 
 CHECKPOINT_FORMAT = 4
 """The format of all that a checkpoint has: it changes with what is recorded, but for fields that may be absent.
@@ -165,6 +166,11 @@ class DeadLetter(Record):
     reason: str
     raw: Any = None
     within: str | None = None
+
+    @property
+    def of_document(self) -> str:
+        """The place and the reason of a fault that ends the reading of its document."""
+        return f"{place(self.document, self.line, self.column, None)}: {self.reason}"
 
     def line_of(self, source: str) -> str:
         """The letter as a line of the file of a source or an operator."""

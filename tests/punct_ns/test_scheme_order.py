@@ -136,6 +136,16 @@ def test_no_promise_is_lost_by_leaving_out_what_others_imply(drawn: tuple[Schema
     assert not any(implies(one, other, schema) for one in left for other in left if one is not other)
 
 
+@given(promised(4), st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5))
+def test_what_is_merged_again_adds_no_promise(drawn: tuple[Schema, list[Scheme]], order: list[int]) -> None:
+    schema, schemes = drawn
+    inputs = [(schemes[:2], schemes[2:])[which] for which in order]
+    found = inputs[0]
+    for each in inputs[1:]:
+        found = [*dict.fromkeys(meet_of(a, b, schema) for a, b in product(found, each))]
+    assert meets(inputs, schema) == strongest(found, schema)
+
+
 EXCLUDED = ["(,-1]", "(,0)", "[1,)", "(1,)", "{-2,2}", "null", "0"]
 """What a select may say of an attribute from the beginning on."""
 

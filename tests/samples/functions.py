@@ -243,6 +243,8 @@ CALLS = {
     "isnotnull": "isnotnull(i)",
     "isnull": "isnull(i)",
     "regexp_like": r"regexp_like(s, '\\d')",
+    "regexp": r"regexp(s, '\\d')",
+    "rlike": r"rlike(s, '\\d')",
     # strings
     "ascii": "ascii(s)",
     "base64": "base64(binary(s))",

@@ -43,7 +43,7 @@ def is_table(value: object) -> bool:
     return not isinstance(value, type) and (hasattr(value, "sparkSession") or hasattr(value, "__arrow_c_stream__"))
 
 
-def static_table(session: Session, name: str, given: Any) -> Node:
+def given_table(session: Session, name: str, given: Any) -> Node:
     """The plan that reads a given table in a session: the first slice reads it, and then it is closed.
 
     Raises:
@@ -71,7 +71,7 @@ def static_table(session: Session, name: str, given: Any) -> Node:
 def found_in(session: Session, tables: Mapping[str, Any]) -> Callable[[str], Node | None]:
     """What finds, by a name in any case, the plan that reads one of these tables."""
     by_name = {name.lower(): (name, table) for name, table in tables.items()}
-    return lambda name: static_table(session, *by_name[name.lower()]) if name.lower() in by_name else None
+    return lambda name: given_table(session, *by_name[name.lower()]) if name.lower() in by_name else None
 
 
 def _as_spark_has_it(name: str, table: pa.Table) -> pa.Table:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import MutableMapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -38,7 +39,7 @@ ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CellResult:
     """The result of a cell: its `tuples` as a table of Arrow's, and the `summary` of the run."""
 
     tuples: pa.Table
@@ -90,7 +91,7 @@ def _arguments() -> argparse.ArgumentParser:
 class Cells:
     """The cells of a notebook whose variables are these."""
 
-    def __init__(self, variables: dict[str, Any]) -> None:
+    def __init__(self, variables: MutableMapping[str, Any]) -> None:
         self._variables = variables
         self._opened: Session | None = None
 
@@ -102,7 +103,7 @@ class Cells:
             text: SQL as `xmlstream run` takes it.
 
         Returns:
-            With `--explain` the explanation; of a SELECT an `Answer`; with `--output`, or of INSERT INTO, the summary
+            With `--explain` the explanation; of a SELECT a `CellResult`; with `--output`, or of INSERT INTO, a summary
             of the run; with `--follow` its handle.
 
         Raises:
@@ -118,7 +119,7 @@ class Cells:
             )
         made = self._done(text, given, self._session(given.engine))
         if given.name is not None:
-            self._variables[given.name] = made.tuples if isinstance(made, Answer) else made
+            self._variables[given.name] = made.tuples if isinstance(made, CellResult) else made
         return made
 
     def _done(self, text: str, given: argparse.Namespace, session: Session) -> object:
@@ -145,7 +146,7 @@ class Cells:
         collected = _Collected()
         summary = run([query.insert_into(sink=collected)], given.checkpoint)
         tables_ = collected.tables or [no_rows(query.schema)]
-        return Answer(pa.concat_tables(tables_, promote_options="permissive"), query.schema, summary)
+        return CellResult(pa.concat_tables(tables_, promote_options="permissive"), query.schema, summary)
 
     def _session(self, engine: str | None) -> Session:
         """The session of the notebook, or one that is opened for its cells."""

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xmlstream.builder.given_tables import found_in, static_table
+from xmlstream.builder.given_tables import found_in, given_table
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import (
     Keyword,
@@ -83,6 +83,7 @@ READ_OPTIONS = keywords_in(
     ungrammatical = 'fail': What a tuple does that an earlier punctuation matches: `fail`, `divert` or `drop`.
     unfinished = 'wait': What happens to a document without an end that does not grow: `wait`, `fail` or `skip`.
     unfinishedAge = '10m': After which time that happens, such as `10m`.
+    badDocuments = 'fail': What happens to a document that is not well-formed: `fail` or `skip`.
     onReplaced = 'fail': What happens if another file replaces a document: `fail` or `new`.
     maxBytesPerSlice = None: How much of the source is in one slice, such as `16m`; None for slices that grow.
     maxBytesPerPartition = '16m': How much of the source one task parses.
@@ -268,7 +269,7 @@ def from_dataframe(frame: Any, name: str = "static", *, session: Session | None 
     """
     session = session or _frames_session(frame, "with session=session it may be one of pandas', polars' or Arrow's")
     require_session(session)
-    return Query(session, static_table(session, name, frame))
+    return Query(session, given_table(session, name, frame))
 
 
 _REPLAY = keywords_in(

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 
 
 def infer(
-    file: Annotated[
-        str | None, argument("FILE", "A file, directory or glob, or its URL, s3://…; perhaps compressed.")
+    files: Annotated[
+        list[str] | None, argument("FILE …", "Files, directories or globs, or a URL, s3://…; perhaps compressed.")
     ] = None,
     row_tag: Annotated[
         str | None, option("TAG", "Tag of the tuples; by default the repeated element with the most content.")
@@ -78,12 +78,14 @@ def infer(
     from xmlstream.sources.xml.options.formats import size
 
     given = name_values(option, "--option", "NAME=VALUE")
-    if file is None and xsd is None:
+    if not files and xsd is None:
         raise UsageError("there is nothing to infer from", hint="name a FILE of XML, or a schema by --xsd")
+    if xsd is not None and len(files or ()) > 1:
+        raise UsageError("a schema declares one table", hint="name the directory of its documents, or a glob in quotes")
     inferred = (
-        declared_proposal(xsd, file, row_tag, given)
+        declared_proposal(xsd, files[0] if files else None, row_tag, given)
         if xsd is not None
-        else proposal(str(file), row_tag, given, size=size("--sample", sample))
+        else proposal(files or (), row_tag, given, size=size("--sample", sample))
     )
     typer.echo(inferred.create_table())
 

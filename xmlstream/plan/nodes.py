@@ -26,7 +26,7 @@ from xmlstream.operators.punctuate import Streams
 from xmlstream.operators.punctuators.streams import ByStreams
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.punct_ns.domain import Domain
-from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.errors import QueryError, UsageError, without_secrets
 from xmlstream.punct_ns.schema import Attribute, Schema, written_name
 from xmlstream.punct_ns.scheme import Scheme
 from xmlstream.punct_ns.slices import STREAM, is_own, quoted
@@ -75,8 +75,8 @@ class Scan(LogicalProperties):
         return replace(self, options=options.replace(columns=",".join(map(written_name, columns))))
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The state of a source: the tuples that it has closed."""
-        return StateSchema(from_source={"added": self.schema})
+        """The state of a source: the tuples that it has closed, and the documents that are skipped."""
+        return StateSchema(from_source={"added": self.schema}, notes=[FAULTY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,20 @@ class StreamScan(Scan):
         return f"{what}{inside} ({', '.join(self.options.columns)})"
 
 
-FILES = "files"
-"""The note of a static table: what its files were when it was read."""
+FAULTY = "faulty"
+"""The note of a source: the documents whose rest is skipped, since they have a fault, by the numbers of its streams."""
+
+FILES, READ = "files", "read"
+"""The notes of a static table: what its files were when it was read, and when that was."""
+
+
+class Access:
+    """The place of a table in a database with a password, which is neither compared, nor recorded, nor shown."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: str) -> None:
+        self.place = place
 
 
 class GivenTable:
@@ -117,22 +129,28 @@ class GivenTable:
 
 @dataclass(frozen=True, slots=True)
 class Static(LogicalProperties):
-    """A static table, read once: files in one of Spark's formats, a DataFrame, or a table of Arrow's."""
+    """A static table, read once: files in one of Spark's formats, a database's table, a DataFrame, or one of Arrow's.
+
+    Under another `version` it is read again, where a run takes the query over.
+    """
 
     name: str
     schema: Schema
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     frame: DataFrame | GivenTable | None = None
+    version: str = ""
+    access: Access | None = field(default=None, compare=False, repr=False)
     declared_in: ClassVar[str] = "added"
+    sparse: ClassVar[Collection[str]] = ("version",)
 
     def parameters(self, output: Schema) -> str:
         """Path of the table, and its attributes."""
         return f"{dict(self.options).get('path', 'a DataFrame')} ({', '.join(output.names)})"
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The state of a static table: whether it has been read, and what its files were then."""
-        return StateSchema(sets={"added": self.schema}, notes=[FILES])
+        """The state of a static table: whether it has been read, when, and what its files were then."""
+        return StateSchema(sets={"added": self.schema}, notes=[FILES, READ])
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +371,10 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml")
-"""Spark's formats that a static table can have."""
+POSTGRESQL = "postgresql"
+
+STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml", POSTGRESQL)
+"""Spark's formats that a static table can have, and tables of a database."""
 
 
 def source(name: str, options: SourceOptions) -> Node:
@@ -367,21 +387,38 @@ def source(name: str, options: SourceOptions) -> Node:
 
 
 def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str | None) -> Node:
-    """A plan that reads a static table in files; `ddl` is Spark DDL, or None if the option `schema` has it.
+    """A plan that reads a static table; `ddl` is Spark DDL, or None if the option `schema` has it.
 
     Raises:
-        UsageError: There is no path, there are no columns, or a column is NOT NULL, which is not checked.
+        UsageError: There is no path, there are no columns, a column is NOT NULL, which is not checked, or an option is
+            not one of a database.
     """
     folded = {key.lower(): value for key, value in options.items()}
-    declared = folded.pop("schema", ddl)
-    if not folded.get("path"):
+    declared, version = folded.pop("schema", ddl), folded.pop("version", "")
+    access = _access(name, folded) if format_ == POSTGRESQL else None
+    if access is None and not folded.get("path"):
         raise UsageError("there is no path", hint="path names a file, a directory or a glob")
     if not declared:
         raise UsageError("there are no columns", hint="declare them, as in CREATE TABLE t (a INT, b STRING) USING …")
     schema = Schema.parse(declared)
     if strict := [attribute.name for attribute in schema if not attribute.domain.nullable]:
         raise UsageError(f"NOT NULL of {', '.join(strict)} is not checked in a static table", hint="remove NOT NULL")
-    return Node(Static(name, schema, format_, tuple(sorted(folded.items()))), (), name)
+    table = Static(name, schema, format_, tuple(sorted(folded.items())), version=version, access=access)
+    return Node(table, (), name)
+
+
+def _access(name: str, options: dict[str, str]) -> Access:
+    """The place of a table in a database; without a password it is the option path, in place of url and table."""
+    for option in options:
+        if option not in ("url", "table"):
+            raise UsageError(f"a table of {POSTGRESQL} has no option {option}", hint="it has url, table, version")
+    url, table = options.pop("url", ""), options.pop("table", "") or name
+    if not url:
+        hint = "url names a database, as in 'postgresql://user@localhost/warehouse'; PGPASSWORD has the password"
+        raise UsageError("there is no url", hint=hint)
+    access = Access(f"{url}#{table}")
+    options |= {"path": without_secrets(access.place)}
+    return access
 
 
 def static_frame(name: str, frame: DataFrame) -> Node:

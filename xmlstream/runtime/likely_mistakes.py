@@ -32,7 +32,7 @@ OVERDUE = "overdue"
 TOO_FEW = "too few"
 """The kind of groups that were closed before all their tuples had come (`xmlstream.operators.punctuators.count`)."""
 
-SET_ASIDE = ("malformed", "ungrammatical", OVERDUE, TOO_FEW)
+SET_ASIDE = ("malformed", "ungrammatical", "bad documents", OVERDUE, TOO_FEW)
 """The kinds that count what is final: a later run does not repeat them."""
 
 MISREAD = ("no items", "misread", "other namespace")
@@ -373,6 +373,9 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
             fate = "diverted to the dead letters" if diverts else "dropped"
             why = f": {few(sorted(found.short), '; ')}" if kind == "malformed" and found.short else ""
             yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}{why}", kind
+    if count := found.aside.get("document", 0):
+        were = f"{counted(count, 'document')} {'was' if count == 1 else 'were'} skipped from a fault on"
+        yield "bad documents", f"{were}: {few(sorted(found.faulty), '; ')}", "documents"
 
 
 def _list(names: Any) -> str:

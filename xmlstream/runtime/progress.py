@@ -25,13 +25,10 @@ from xmlstream.operators.punctuate import Streams
 from xmlstream.plan.nodes import Node, Scan, leaf, names, topological
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.checkpoint.commit_log import Commit
-from xmlstream.runtime.silent_schemes import Behind
+from xmlstream.runtime.silent_schemes import PAUSES, SPAN, Behind
 
 LAGS_AFTER = timedelta(seconds=10)
 """Silence of a source after which it is late, if other sources have closed what it has not."""
-
-SILENT_AFTER, SILENT_PAUSES = timedelta(minutes=1), 3
-"""Silence of any other source after which it is late: this time, and this multiple of its longest pause."""
 
 
 class SourceProgress:
@@ -108,7 +105,7 @@ class SourceProgress:
 
     def is_late(self, source: str, now: datetime, otherwise: datetime | None = None, *, lags: bool) -> bool:
         """Whether a source has been `silent` for too long; `lags` if the others have closed what it has not."""
-        usual = max(SILENT_AFTER, SILENT_PAUSES * self._pauses.get(source, timedelta()))
+        usual = max(SPAN, PAUSES * self._pauses.get(source, timedelta()))
         return source not in self._closed and self.silent(source, now, otherwise) >= (LAGS_AFTER if lags else usual)
 
     def is_passed(self, source: str, now: datetime) -> bool:

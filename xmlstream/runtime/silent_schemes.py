@@ -22,7 +22,7 @@ SLICES, SPAN = 40, timedelta(minutes=1)
 """The slices and the time that must both pass, by default."""
 
 PAUSES = 3
-"""For a source that rules punctuate, `SPAN` must pass by default, and so many times its longest pause."""
+"""The multiple of a source's longest pause that must pass, too, before a silence without a promise is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Behind(Record):
 
         Args:
             came: Whether the rules have sent a punctuation in it.
-            passed_by: Who has closed more than the source after it: `in1 has`; empty if nobody has.
+            passed_by: Who has closed more than the source after it: `in1 has`; empty if none has.
             now: Its recorded time.
             patience: How long it may last.
             kept: Number of tuples that operators above the source keep after it.

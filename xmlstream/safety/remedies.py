@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from heapq import heappop, heappush
 from itertools import combinations, islice, product
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.optimizer.choose_joins import joined_at_once
@@ -25,7 +26,7 @@ from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from xmlstream.punct_ns.temporal_type import TemporalType
-from xmlstream.safety.verdicts import Additions, all_promises, judged
+from xmlstream.safety.verdicts import Additions, Promised, all_promises, judged, promises_above, verdict_on
 
 T = TypeVar("T")
 
@@ -184,27 +185,62 @@ def idle_promises(root: Node) -> list[IdlePromise]:
     Neither the chosen joins may need them, nor those that would be chosen without. Of two equally useful schemes of a
     source the second is idle. The result is in the order of the sources.
     """
-    plans = dict.fromkeys((root, joined_at_once(root)))
-    scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
-    schemes = {node: [*node.operator.options.schemes] for node in scans if isinstance(node.operator, Scan)}
-    whole = [_gained(plan, schemes) for plan in plans]
+    plans = [_Gains(plan) for plan in dict.fromkeys((root, joined_at_once(root)))]
     every: list[IdlePromise] = []
-    for node in scans:
-        idle = []
-        for scheme in reversed(tuple(schemes[node])):
-            fewer = {**schemes, node: [other for other in schemes[node] if other is not scheme]}
-            if [_gained(plan, fewer) for plan in plans] == whole:
+    for node in topological(root):
+        if not isinstance(node.operator, Scan):
+            continue
+        schemes, idle = node.operator.options.schemes, []
+        for scheme in reversed(schemes):
+            fewer = tuple(other for other in schemes if other is not scheme)
+            found = [known for plan in plans if (known := plan.under(node, fewer)) is not None]
+            if len(found) == len(plans):
+                for plan, known in zip(plans, found, strict=True):
+                    plan.known = known
                 schemes = fewer
                 idle.append(IdlePromise(node.label, scheme))
         every += reversed(idle)
     return every
 
 
-def _gained(root: Node, schemes: dict[Node, list[Scheme]]) -> Any:
-    """What schemes would change: when each operator answers and purges, and what the results promise."""
-    known = all_promises(root, follow=True, instead=schemes)
-    verdict = judged(root, follow=True, known=known)
-    operators = [
-        (one.answers.when, [(kept.until.when, kept.is_bounded) for kept in one.keeps]) for one in verdict.operators
-    ]
-    return operators, [sorted(map(str, known[node].running)) for node in results(root)]
+class _Gains:
+    """What the schemes of sources bring to a plan: when each operator answers and purges, and what the results promise.
+
+    Attributes:
+        known: The schemes of each node.
+    """
+
+    def __init__(self, root: Node) -> None:
+        self.known = all_promises(root, follow=True)
+        self._results = frozenset(results(root))
+        self._places = {node: place for place, node in enumerate(self.known)}
+        self._nodes = list(self.known)
+        self._above: dict[Node, list[int]] = {}
+        for node, place in self._places.items():
+            for below in node.inputs:
+                self._above.setdefault(below, []).append(place)
+        self._whole = {node: self._of(node, self.known) for node in self.known}
+
+    def under(self, source: Node, schemes: tuple[Scheme, ...]) -> dict[Node, Promised] | None:
+        """The schemes of each node where a source has these; None if an operator or a result does not gain the same.
+
+        Only the nodes above the source are looked at, up to those for which nothing changes.
+        """
+        known, waiting, seen = dict(self.known), [self._places[source]] if source in self._places else [], set[int]()
+        while waiting:
+            place = heappop(waiting)
+            if place in seen:
+                continue
+            seen.add(place)
+            node = self._nodes[place]
+            known[node] = Promised(schemes, schemes) if node == source else promises_above(node, known)
+            if self._of(node, known) != self._whole[node]:
+                return None
+            for above in self._above.get(node, ()) if known[node] != self.known[node] else ():
+                heappush(waiting, above)
+        return known
+
+    def _of(self, node: Node, known: Mapping[Node, Promised]) -> tuple[object, ...]:
+        one = verdict_on(node, "", known)
+        keeps = [(kept.until.when, kept.is_bounded) for kept in one.keeps]
+        return one.answers.when, keeps, sorted(map(str, known[node].running)) if node in self._results else None

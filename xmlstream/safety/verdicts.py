@@ -53,7 +53,6 @@ def all_promises(
     *,
     follow: bool = False,
     additions: Additions | None = None,
-    instead: Mapping[Node, Sequence[Scheme]] | None = None,
 ) -> dict[Node, Promised]:
     """Returns the schemes of each node of a plan.
 
@@ -61,29 +60,34 @@ def all_promises(
         root: The plan.
         follow: The run waits for more input, so that the sources have no known end.
         additions: Schemes to add to those of the sources.
-        instead: Schemes that replace those of some sources.
     """
     found: dict[Node, Promised] = {}
     for node in topological(root):
         operator = node.operator
         if isinstance(operator, Scan):
-            own = (instead or {}).get(node, operator.options.schemes)
-            running = (*own, *(additions or {}).get(operator.name, ()))
+            running = (*operator.options.schemes, *(additions or {}).get(operator.name, ()))
             found[node] = Promised(running, running if follow or is_endless(node) else (END,))
         elif isinstance(operator, Static):
             running = (END,)
             found[node] = Promised(running, running, is_static=True)
-        elif isinstance(operator, Results):
-            found[node] = Promised((), ())
         else:
-            below = [found[input_] for input_ in node.inputs]
-            running = strongest(promised_by(operator, of_inputs(node, found, ended=False)), node.schema)
-            # Inputs without a known end add no schemes.
-            ended = running
-            if any(each.ended is not each.running for each in below):
-                ended = strongest(promised_by(operator, of_inputs(node, found, ended=True)), node.schema)
-            found[node] = Promised(running, ended, all(each.is_static for each in below))
+            found[node] = promises_above(node, found)
     return found
+
+
+def promises_above(node: Node, known: Mapping[Node, Promised]) -> Promised:
+    """Returns the schemes of a node with inputs, by those of its inputs."""
+    operator = node.operator
+    if isinstance(operator, Results):
+        return Promised((), ())
+    assert not isinstance(operator, Scan | Static)  # they have no inputs
+    below = [known[input_] for input_ in node.inputs]
+    running = strongest(promised_by(operator, of_inputs(node, known, ended=False)), node.schema)
+    # Inputs without a known end add no schemes.
+    ended = running
+    if any(each.ended is not each.running for each in below):
+        ended = strongest(promised_by(operator, of_inputs(node, known, ended=True)), node.schema)
+    return Promised(running, ended, all(each.is_static for each in below))
 
 
 def of_inputs(node: Node, known: Mapping[Node, Promised], *, ended: bool) -> Promises:
@@ -222,10 +226,11 @@ def judged(
     called = names(root)
     if known is None:
         known = all_promises(root, follow=follow, additions=additions)
-    return QueryVerdict(tuple(_operator(node, called[node], known) for node in topological(root)))
+    return QueryVerdict(tuple(verdict_on(node, called[node], known) for node in topological(root)))
 
 
-def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
+def verdict_on(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
+    """Returns the verdict on an operator with that name, by the schemes of its inputs."""
     below = [known[input_] for input_ in node.inputs]
     running = of_inputs(node, known, ended=False)
     may_end = any(each.ended is not each.running for each in below)

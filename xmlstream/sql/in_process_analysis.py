@@ -26,7 +26,7 @@ from xmlstream.operators.in_process.plain_csv import require_readable
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.order import ByOrder
 from xmlstream.operators.storage.object_urls import require_known_scheme
-from xmlstream.plan.nodes import Node, Static
+from xmlstream.plan.nodes import POSTGRESQL, Node, Static
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema, structured
@@ -70,7 +70,7 @@ class ProvenAnalyst(WholeAnalyst):
     def require_table(self, node: Node) -> None:
         """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
         match node.operator:
-            case Static(format=str() as format_, options=options, schema=schema):
+            case Static(format=str() as format_, options=options, schema=schema) if format_ != POSTGRESQL:
                 given = dict(options)
                 require_known_scheme(given.pop("path"))
                 require_readable(format_, schema.ddl(), given, self._zone)

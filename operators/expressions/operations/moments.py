@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timezone
 
 from xmlstream.dataclasses import replace
 from xmlstream.operators.expressions.duration import DAY, MICROSECONDS
@@ -19,7 +20,9 @@ from xmlstream.operators.expressions.operations.casts import (
 from xmlstream.operators.expressions.operations.part import (
     Part,
     Scalar,
+    at_local,
     combined,
+    computed_once,
     is_utc,
     local,
     near,
@@ -28,7 +31,9 @@ from xmlstream.operators.expressions.operations.part import (
     text,
 )
 from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
+from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL
+from xmlstream.punct_ns.time_zones import full_zone, offset, rules
 
 BIGINT, DATE, INT, STRING, TIMESTAMP, NTZ = map(
     read_type, ("BIGINT", "DATE", "INT", "STRING", "TIMESTAMP", "TIMESTAMP_NTZ")
@@ -172,11 +177,44 @@ def _date_add(name: str, parts: Sequence[Part], zone: str) -> Part:
     return combined(within_calendar(moved, moved, name, DATE), DATE, parts, refuses=True)
 
 
+def _by_wall(name: str, parts: Sequence[Part], zone: str) -> Part:
+    """A moment as the clocks of a zone show it, as if they showed UTC; or the moment at which they show that."""
+    require(name, parts, TEMPORAL, ("STRING",))
+    of, wall = cast(parts[0], TIMESTAMP, zone), full_zone(parts[1].word or "")
+    try:
+        if not wall or (isinstance(rules(wall), timezone) and not is_utc(wall) and not _OFFSET.fullmatch(wall)):
+            raise NotProven(f"{name} in the zone '{wall}'")
+    except UsageError as error:
+        raise NotProven(f"{name} in the zone '{wall}'") from error
+    utc = "timezone('UTC', {})"
+    if name.startswith("from"):
+        shown = utc.format(_shown(of.sql, wall))
+    elif _OFFSET.fullmatch(wall):
+        shown = f"({of.sql} - to_microseconds({offset(wall, 0) * 1_000_000}))"
+    else:
+        shown = at_local(utc.format(of.sql), wall)
+    day = f"CAST({utc.format('moved')} AS DATE)"
+    sql = computed_once(shown, "moved", within_calendar(day, "moved", name, TIMESTAMP))
+    return of.computed(sql, TIMESTAMP, seems=True, refuses=True)
+
+
+_OFFSET = re.compile(r"[+-]\d\d:\d\d", re.ASCII)
+
+
+def _shown(moment: str, wall: str) -> str:
+    """A moment as the clocks of a zone show it."""
+    if _OFFSET.fullmatch(wall):
+        return f"timezone('UTC', {moment} + to_microseconds({offset(wall, 0) * 1_000_000}))"
+    return f"timezone({text('UTC' if is_utc(wall) else wall)}, {moment})"
+
+
 MOMENTS: Mapping[str, Scalar] = {
     "date_format": Scalar(_date_format, "written"),
     "date_from_unix_date": Scalar(_date_from_unix_date, "exactly"),
     "date_trunc": Scalar(_date_trunc, "cut"),
     "trunc": Scalar(_trunc, "cut"),
+    "from_utc_timestamp": Scalar(_by_wall, "shown"),
+    "to_utc_timestamp": Scalar(_by_wall, "read"),
     **dict.fromkeys(("date", "to_date"), Scalar(_to_date, "day")),
     **dict.fromkeys(("to_timestamp", "try_to_timestamp", "try_to_date"), Scalar(_from_text)),
     **dict.fromkeys(("date_add", "date_sub", "dateadd"), Scalar(_date_add, "moved")),

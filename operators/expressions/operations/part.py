@@ -96,11 +96,12 @@ class Part:
 Function: TypeAlias = Callable[[str, Sequence[Part], str], Part]
 """The result of the function of that name for its arguments, in a time zone."""
 
-Rises: TypeAlias = Literal["exactly", "coarsely", "cut", "day", "written", "part", "moved", "bounded"]
+Rises: TypeAlias = Literal["exactly", "coarsely", "cut", "day", "written", "part", "moved", "bounded", "shown", "read"]
 """How a function rises with its argument: exactly if different values have different results, coarsely if not.
 
-Or it is a moment cut to a unit, its day, the moment as a text, one of its parts, a day moved by a number of days, or
-the least or greatest of two values; `xmlstream.operators.expressions.monotone` has the conditions.
+Or it is a moment cut to a unit, its day, the moment as a text, one of its parts, a day moved by a number of days, the
+least or greatest of two values, or a moment as a zone's clocks show it, or of what they show;
+`xmlstream.operators.expressions.monotone` has the conditions.
 """
 
 

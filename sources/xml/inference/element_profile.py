@@ -10,11 +10,7 @@ from codecs import IncrementalDecoder, getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from functools import lru_cache
-from itertools import accumulate
-from math import ceil
-from typing import Any
 
 import pyarrow as pa
 from lxml import etree
@@ -24,6 +20,7 @@ from xmlstream.punct_ns.domain import BLANKS, Domain
 from xmlstream.punct_ns.errors import InputError
 from xmlstream.punct_ns.temporal_type import DateType, TimestampType
 from xmlstream.sources.places import Document
+from xmlstream.sources.xml.inference.observed_order import ObservedOrder
 from xmlstream.sources.xml.options.formats import IsoRewriting, patterns_of
 from xmlstream.sources.xml.options.leaf_paths import local_tag
 from xmlstream.sources.xml.options.locales import readings_of
@@ -163,23 +160,15 @@ class ObservedValues:
         return len({text for _, text in self.texts}) == len(self.texts)
 
     @property
-    def slack(self) -> int | None:
-        """How far values fall at most behind the greatest before; None if there are fewer than three, or no order.
-
-        Times fall by seconds, rounded up. There is an order if values mostly rise, and fall little.
-        """
+    def order(self) -> ObservedOrder | None:
+        """How the values rise, by the time, by days or as numbers; None if they do not."""
         domain, texts = Domain(self.type), [text for _, text in self.texts if text]
         pattern = self.format
         days = isinstance(domain.sql, DateType)
         iso = IsoRewriting.of(pattern, days=days).rewrite(pa.array(texts)).to_pylist() if pattern else texts
-        values: list[Any] = [domain.read(str(text)) for text in iso]
-        falls = [most - value for most, value in zip(accumulate(values, max), values, strict=True) if value < most]
-        if len(set(values)) < _FEW_VALUES:
-            return None
-        if not falls:
-            return 0
-        few = len(falls) * _SELDOM <= len(values) and max(falls) * _SELDOM <= max(values) - min(values)
-        return ceil(max(falls) / timedelta(seconds=1)) if few and isinstance(domain.sql, TimestampType) else None
+        found = ObservedOrder.of([domain.read(str(text)) for text in iso])
+        has_slack = found is not None and (found.slack or found.late or found.early)
+        return None if has_slack and not isinstance(domain.sql, TimestampType) else found
 
 
 _MONTHS = (
@@ -192,12 +181,6 @@ _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 
 _CODE = re.compile(r"(?i)post_?code|postal_?(?:code|zone)|zip_?(?:code)?$|phone|fax$|gtin|isbn|^ean$")
 """Names of codes: a version 2.10 is not a number, a phone number is none."""
-
-_FEW_VALUES = 3
-"""The number of distinct values below which there is no order."""
-
-_SELDOM = 4
-"""An order has at most one of so many values out of order, by at most one of so many parts of their range."""
 
 
 def least_type(texts: Iterable[str]) -> str:
@@ -247,7 +230,8 @@ XSI_TYPE = f"{XSI}type"
 MOST_PLACES = 5_000
 """The greatest number of distinct places of elements."""
 
-_BLOCK = 1 << 16
+_BLOCK, _LEAST = 1 << 16, 1 << 14
+"""The number of bytes that are read at once, and that are left for each document."""
 
 
 @dataclass(slots=True)
@@ -335,26 +319,35 @@ class Sample:
     is_whole: bool = True
 
 
-def sampled(documents: Sequence[Document], limit: int, encoding: str | None = None) -> Sample:
-    """Profiles the first bytes of documents, at most `limit`.
+def sampled(documents: Sequence[Document], limit: int, encoding: str | None = None, *, skips: bool = False) -> Sample:
+    """Profiles the first bytes of documents, at most `limit` in all, of each as many as are left for one of them.
+
+    With `skips` a document that is not well-formed is profiled up to its fault.
 
     Raises:
         InputError: A document cannot be read, or is not well-formed.
     """
     found, left = Sample(), limit
-    for document in documents:
+    for at, document in enumerate(documents):
         if left <= 0:
             found.is_whole = False
             break
-        left -= _Profiler(found, document, encoding).read(left)
+        profiler = _Profiler(found, document, encoding, alone=len(documents) == 1)
+        try:
+            left -= profiler.read(min(left, max(left // (len(documents) - at), _LEAST)))
+        except InputError:
+            if not skips:
+                raise
+            found.is_whole = False
     return found
 
 
 class _Profiler:
     """Reads one document."""
 
-    def __init__(self, sample: Sample, document: Document, encoding: str | None) -> None:
+    def __init__(self, sample: Sample, document: Document, encoding: str | None, *, alone: bool) -> None:
         self._sample, self._document, self._encoding = sample, document, encoding
+        self._another = "" if alone else ", or --option badDocuments=skip passes over what is not well-formed"
         self._parser = safe_pull_parser(encoding)
         self._decoder: IncrementalDecoder | None = None
         self._stack: list[tuple[ElementProfile, Counter[str], int]] = [(sample.root, Counter(), 0)]
@@ -380,9 +373,9 @@ class _Profiler:
                 self._take()
             if not self._sample.root.children:
                 reason = _flaw(start, self._encoding) or _reason(error)
-                hint = self._hint(reason)
+                hint = f"{self._hint(reason) or ''}{self._another}".removeprefix(", or ") or None
                 raise InputError(f"{self._document.where} is not a valid XML document: {reason}", hint=hint) from None
-            hint = self._hint(_reason(error)) or "fix it, or infer from another document"
+            hint = (self._hint(_reason(error)) or "fix it, or infer from another document") + self._another
             raise InputError(f"{self._document.where} is not well-formed: {_reason(error)}", hint=hint) from None
         return size
 

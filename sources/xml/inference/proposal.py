@@ -9,14 +9,17 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from math import ceil
 from pathlib import Path, PurePath
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.object_urls import shown
-from xmlstream.punct_ns.errors import InputError, UsageError
+from xmlstream.punct_ns.errors import InputError, UsageError, counted, few, in_units
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.xml_form import NO_NAME_LETTER, PUNCT_NS
+from xmlstream.sources.local_paths import common_glob
 from xmlstream.sources.places import Document, is_glob, located
 from xmlstream.sources.xml.grammar.check import check_grammar
 from xmlstream.sources.xml.inference.element_profile import (
@@ -40,6 +43,7 @@ from xmlstream.sources.xml.inference.inferred_columns import (
     passed_over,
     prefixes_for,
 )
+from xmlstream.sources.xml.inference.observed_order import ObservedOrder
 from xmlstream.sources.xml.inference.schema_profile import DeclaredValues, SchemaProfile, schema_profile
 from xmlstream.sources.xml.options.leaf_paths import default_path, local_tag
 from xmlstream.sources.xml.options.option_table import by_proper_names
@@ -89,8 +93,8 @@ def guesses(
         return tuple(guessed)
     whole = [column for column in found if column.is_whole(rows)]
     key = _likely_key(whole) if is_single else None
-    order = None if schemes else _likely_order(whole)
-    return tuple(filter(None, (*guessed, key, order)))
+    order = () if schemes else _likely_order(whole)
+    return tuple(filter(None, (*guessed, key, *order)))
 
 
 _GUESS = "a guess, true for the inspected part ({})"
@@ -108,20 +112,49 @@ def _likely_key(whole: Sequence[InferredColumn]) -> Guess | None:
     return Guess("uniqueIds", quoted_if(likely.name), _GUESS.format(f"a likely key: no value occurs twice{too}"))
 
 
-def _likely_order(whole: Sequence[InferredColumn]) -> Guess | None:
+def _likely_order(whole: Sequence[InferredColumn]) -> tuple[Guess, ...]:
     """The order of a column without nulls, one without slack first."""
-    slacks = [
-        (column.leaf.values.slack, column.name) for kind in ORDERED for column in whole if column.leaf.type == kind
-    ]
-    ordered = sorted(((slack, name) for slack, name in slacks if slack is not None), key=lambda each: bool(each[0]))
-    if not ordered:
-        return None
-    (slack, first), *rest = ordered
-    others = ", ".join(name for alike, name in rest if alike == slack)
-    too = f"; so do {others}" if others else ""
-    order = f"order of {quoted_if(first)}"
-    why = f"its values fall by at most {slack} s{too}" if slack else f"its values never fall{too}"
-    return Guess("punctuate", f"{order}, slack {slack}s" if slack else order, _GUESS.format(why))
+    orders = [(o, c.name) for kind in ORDERED for c in whole if c.leaf.type == kind and (o := c.leaf.values.order)]
+    if not orders:
+        return ()
+    ordered = sorted(orders, key=lambda each: (bool(each[0].early), bool(each[0].late), bool(each[0].slack)))
+    (order, first), *rest = ordered
+    others = ", ".join(name for alike, name in rest if (alike.slack, alike.late, alike.early) == (order.slack, (), ()))
+    too = f"; so do {others}" if others and not (order.late or order.early) else ""
+    slack = None if order.slack is None else ceil(order.slack / _SECOND)
+    rule, how = f"order of {quoted_if(first)}", "never fall"
+    if slack is not None:
+        rule, how = f"{rule}, slack {slack}s", f"fall by at most {slack} s"
+    if order.early and (ahead := _ahead(order)) is None:
+        return ()
+    if order.early:
+        rule = f"{rule}, max_ahead {ahead}"
+        how = f"{how}; {_outliers(order.early)} ahead, which max_ahead sets aside (with Spark)"
+    if not order.late:
+        found = Guess("punctuate", rule, _GUESS.format(f"its values {how}{too}"))
+        return (
+            (found, Guess("ungrammatical", "divert", "what is ahead goes to the dead letters"))
+            if order.early
+            else (found,)
+        )
+    how = f"{how}, but for {_outliers(order.late)} late"
+    to_letters = Guess(
+        "ungrammatical", "divert", "with the order: what is later than its slack goes to the dead letters"
+    )
+    return Guess("punctuate", rule, _GUESS.format(f"its values {how}")), to_letters
+
+
+_SECOND = timedelta(seconds=1)
+
+
+def _outliers(distances: Sequence[timedelta]) -> str:
+    return f"{len(distances):,} {'by' if len(distances) == 1 else 'by up to'} {in_units(max(distances))}"
+
+
+def _ahead(order: ObservedOrder) -> str | None:
+    """A distance between what is ahead and what rises in its time; None if there is none."""
+    hours = ceil(2 * order.gap / timedelta(hours=1))
+    return f"{hours}h" if timedelta(hours=hours) < order.early[0] else None
 
 
 def _local_times(found: Sequence[InferredColumn]) -> tuple[Guess, ...]:
@@ -194,12 +227,16 @@ class Proposal:
     remarks: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
 
-    def create_table(self) -> str:
-        """CREATE TABLE, ready to run: guesses are comments; remove the dashes before a guess to include it."""
+    @property
+    def heading(self) -> str:
+        """How much was read."""
         rows = f"{self.rows:,} element{'' if self.rows == 1 else 's'}"
         part = "in all" if self.is_whole else "at its beginning, where inference stopped"
-        path = " ".join(self.options["path"].split())
-        remarks = self.remarks or (f"Inferred from {path}: {rows} {self.options['rowTag']} {part}.",)
+        return f"Inferred from {' '.join(self.options['path'].split())}: {rows} {self.options['rowTag']} {part}."
+
+    def create_table(self) -> str:
+        """CREATE TABLE, ready to run: guesses are comments; remove the dashes before a guess to include it."""
+        remarks = self.remarks or (self.heading,)
         lines = [f"-- {' '.join(remark.split())}" for remark in remarks]
         if self.others:
             more = ", …" if len(self.others) > _MOST_OTHERS else ""
@@ -241,12 +278,16 @@ def _text(value: str) -> str:
 
 
 def proposal(
-    path: str, row_tag: str | None = None, given: Mapping[str, str] | None = None, *, size: int = SAMPLE_BYTES
+    path: str | Sequence[str],
+    row_tag: str | None = None,
+    given: Mapping[str, str] | None = None,
+    *,
+    size: int = SAMPLE_BYTES,
 ) -> Proposal:
     """Infers the declaration of a source from the beginning of its documents.
 
     Args:
-        path: A file, a directory or a glob.
+        path: A file, a directory or a glob, or several of them.
         row_tag: The name of the tuples' elements; None for the repeated elements with most of the document.
         given: Other options, which are kept.
         size: The number of bytes to read.
@@ -256,24 +297,44 @@ def proposal(
         UsageError: An option is invalid.
     """
     besides = {name: value for name, value in (given or {}).items() if name.lower() != "path"}
+    wanted = None
+    if not isinstance(path, str):
+        if len(path) > 1 and any("://" in each for each in path):
+            hint = "name their folder, or a glob: s3://bucket/in/*.xml"
+            raise UsageError("several URLs have no path in common", hint=hint)
+        each_of = [SourceOptions.parse({**besides, "path": each, "rowTag": "row"}, "x STRING") for each in path]
+        wanted = [document.where for each in each_of for document in _documents(each, each.path)]
+        path = common_glob(wanted) if len(path) > 1 else path[0]
     options = by_proper_names(located({**besides, "path": path}), "user")
     base = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
-    there = Documents(base.replace(documents=None), log=False)
-    documents = there.find()
-    there.warn_of_passed()
-    if not documents:
-        raise InputError(f"there is no document at {shown(path)}")
-    sample = sampled(documents, size, base.encoding)
+    found_there = _documents(base, path)
+    documents = [one for one in found_there if wanted is None or one.where in wanted]
+    sample = sampled(documents, size, base.encoding, skips=base.bad_documents == "skip")
     row, others = _row(sample, row_tag, base, path)
     found = _declared(sample, row, options)
     whole = SourceOptions.parse(found.options, found.schema)
-    promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
+    more = [one.where for one in found_there if one not in documents]
+    lax = whole.replace(mode="DROPMALFORMED", ungrammatical="drop")
+    promised = check_grammar(lax) if sample.is_whole and not more else None
     schemes = tuple(filter(None, promised.findings.said)) if promised and promised.violation is None else ()
     tags = tuple(_tag(other, sample, {}) for other in others)
     guessed = guesses(found.columns, row.profile.count, schemes, is_single=len(documents) == 1)
     zone = () if "timeZone" in options else _local_times(found.columns)
     grow = () if "documents" in options else _side_by_side(documents)
-    return replace(found, others=tags, guesses=(*guessed, *zone, *grow))
+    found = replace(found, others=tags, guesses=(*guessed, *zone, *grow))
+    if not more:
+        return found
+    where = f"The path leads to {counted(len(more), 'other document')}, too: {few(more)}"
+    return replace(found, remarks=(found.heading, where))
+
+
+def _documents(base: SourceOptions, path: str) -> Sequence[Document]:
+    there = Documents(base.replace(documents=None), log=False)
+    documents = there.find()
+    there.warn_of_passed()
+    if not documents:
+        raise InputError(f"there is no document at {shown(path)}")
+    return documents
 
 
 _LOOKED_AT, _ENDS = 16, 1 << 12

@@ -37,6 +37,7 @@ _FIELDS = {
     "dd": ("day", r"\d{2}"),
     "d": ("day", r"\d{1,2}"),
     "EEE": ("", "Mon|Tue|Wed|Thu|Fri|Sat|Sun"),
+    "EEEE": ("", "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"),
     "HH": ("hour", r"\d{2}"),
     "mm": ("minute", r"\d{2}"),
     "ss": ("second", r"\d{2}"),
@@ -74,15 +75,16 @@ class IsoRewriting:
     pattern: str
     has_names: bool = False
     locale: str | None = None
+    full: bool = False
 
     @staticmethod
     @lru_cache
     def of(pattern: str, *, days: bool = False, locale: str | None = None) -> IsoRewriting:
-        """Creates a rewriting from a pattern in Java's DateTimeFormatter: yyyy MM MMM dd d EEE HH mm ss S… XXX Z z.
+        """Creates a rewriting from a pattern in Java's DateTimeFormatter.
 
-        Names of days and months are English, or of the locale, with or without a point. `Z` is an offset as in Java,
-        or GMT; `z` is any time zone of RFC 822.
-        `[XXX]` is a zone that may be absent. With `days` only the date is kept, as it is written.
+        Its letters are yyyy MM MMM MMMM dd d EEE EEEE HH mm ss S… XXX Z z. Names of days and months are English, or of
+        the locale, short ones with or without a point. `Z` is an offset as in Java, or GMT; `z` is any time zone of RFC
+        822. `[XXX]` is a zone that may be absent. With `days` only the date is kept, as it is written.
 
         Raises:
             UsageError: The pattern has an unknown letter, or lacks year, month or day.
@@ -122,8 +124,9 @@ class IsoRewriting:
             iso += f"T{at.get('hour', '00')}:{at.get('minute', '00')}:{at.get('second', '00')}"
             iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
         # Names are replaced by numbers after the rewriting, when they are at their place in ISO 8601.
-        has_names = bool({"MMM", "d", "Z", "z"} & {token[0] for token in _TOKEN.finditer(pattern)})
-        return IsoRewriting(f"^(?:{regex})$", iso, pattern, has_names, locale)
+        tokens = {token[0] for token in _TOKEN.finditer(pattern)}
+        has_names = bool({"MMM", "MMMM", "d", "Z", "z"} & tokens)
+        return IsoRewriting(f"^(?:{regex})$", iso, pattern, has_names, locale, full="MMMM" in tokens)
 
     def rewrite(self, texts: Any) -> pa.StringArray:
         """Rewrites the texts to ISO 8601; blank texts and nulls are unchanged."""
@@ -131,7 +134,7 @@ class IsoRewriting:
         fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
         iso = pc.replace_substring_regex(texts, self.regex, self.iso)
-        iso = _without_names(iso, self.locale) if self.has_names else iso
+        iso = _without_names(iso, self.locale, full=self.full) if self.has_names else iso
         rewritten: pa.StringArray = pc.if_else(fits, iso, refused)
         return rewritten
 
@@ -179,16 +182,18 @@ def _are_dates(form: IsoRewriting, texts: Sequence[str]) -> bool:
 
 
 def _names_of(locale: str | None) -> dict[str, tuple[str, str]]:
-    """The fields of names in a locale."""
+    """The fields of names in a locale; without one full names of months are English."""
+    full = {"MMMM": ("month", f"(?i:{'|'.join(months(locale or 'en', full=True))})")}
     if locale is None:
-        return {}
-    return {"MMM": ("month", f"(?i:{'|'.join(months(locale))})"), "EEE": ("", r"[^\s\d,.]+\.?")}
+        return full
+    day = ("", r"[^\s\d,.]+\.?")
+    return {**full, "MMM": ("month", f"(?i:{'|'.join(months(locale))})"), "EEE": day, "EEEE": day}
 
 
-def _without_names(iso: Any, locale: str | None = None) -> Any:
+def _without_names(iso: Any, locale: str | None = None, *, full: bool = False) -> Any:
     """Replaces the names of months and zones by numbers, and one-digit days by two digits."""
     pc = _compute()
-    for place, month in enumerate([] if locale is None else months(locale), 1):
+    for place, month in enumerate(months(locale or "en", full=full) if locale or full else [], 1):
         iso = pc.replace_substring_regex(iso, f"(?i)-{month}-", f"-{place:02}-", max_replacements=1)
     for name, number in _MONTHS.items():
         iso = pc.replace_substring(iso, name, number, max_replacements=1)
@@ -238,7 +243,8 @@ class PrefixRewriting:
 
 
 _HINT = (
-    "yyyy, MM, MMM, dd, d, EEE, HH, mm, ss, S…, XXX, [XXX], Z, z and text in between, as in EEE, dd MMM yyyy HH:mm:ss Z"
+    "yyyy, MM, MMM, MMMM, dd, d, EEE, EEEE, HH, mm, ss, S…, XXX, [XXX], Z, z and text in between, as in"
+    " EEE, dd MMM yyyy HH:mm:ss Z"
 )
 
 
@@ -263,12 +269,13 @@ def codec(name: str, given: str) -> str:
     return given
 
 
-def choice(*choices: str) -> Callable[[str, str], str]:
-    """Returns a parser that accepts one of these choices, without regard to case."""
+def choice(*choices: str, **others: str) -> Callable[[str, str], str]:
+    """Returns a parser that accepts one of these choices, or another word for one, without regard to case."""
 
     def read(name: str, given: str) -> str:
+        word = given.strip().lower()
         for known in choices:
-            if known.lower() == given.strip().lower():
+            if known.lower() == others.get(word, word).lower():
                 return known
         raise UsageError(f"{name} '{given}' is not known", hint=f"write one of {', '.join(choices)}")
 

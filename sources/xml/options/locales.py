@@ -58,6 +58,41 @@ _MONTHS = {
 }
 """The short names of months in dates; a point may follow."""
 
+_FULL_MONTHS = {
+    "bg": "януари февруари март април май юни юли август септември октомври ноември декември",
+    "cs": "ledna února března dubna května června července srpna září října listopadu prosince",
+    "da": "januar februar marts april maj juni juli august september oktober november december",
+    "de": "Januar/Jänner Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "el": "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαΐου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου"
+    " Οκτωβρίου Νοεμβρίου Δεκεμβρίου",
+    "en": "January February March April May June July August September October November December",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre diciembre",
+    "et": "jaanuar veebruar märts aprill mai juuni juuli august september oktoober november detsember",
+    "fi": "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta"
+    " syyskuuta lokakuuta marraskuuta joulukuuta",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "ga": "Eanáir Feabhra Márta Aibreán Bealtaine Meitheamh Iúil Lúnasa Meán_Fómhair Deireadh_Fómhair Samhain Nollaig",
+    "hr": "siječnja veljače ožujka travnja svibnja lipnja srpnja kolovoza rujna listopada studenoga prosinca",
+    "hu": "január február március április május június július augusztus szeptember október november december",
+    "id": "Januari Februari Maret April Mei Juni Juli Agustus September Oktober November Desember",
+    "is": "janúar febrúar mars apríl maí júní júlí ágúst september október nóvember desember",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "lt": "sausio vasario kovo balandžio gegužės birželio liepos rugpjūčio rugsėjo spalio lapkričio gruodžio",
+    "lv": "janvāris februāris marts aprīlis maijs jūnijs jūlijs augusts septembris oktobris novembris decembris",
+    "nb": "januar februar mars april mai juni juli august september oktober november desember",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "pl": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "ro": "ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie decembrie",
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "sk": "januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra",
+    "sl": "januar februar marec april maj junij julij avgust september oktober november december",
+    "sv": "januari februari mars april maj juni juli augusti september oktober november december",
+    "tr": "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık",
+    "uk": "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
+}
+"""The full names of the months in dates, in the case that they have there; an underscore is a blank."""
+
 _SAME = {"no": "nb", "nn": "nb"}
 
 
@@ -94,15 +129,15 @@ def marks(tag: str) -> tuple[str, str]:
     return form[0], form[1:]
 
 
-def months(tag: str) -> list[str]:
+def months(tag: str, *, full: bool = False) -> list[str]:
     r"""The names of the months in a locale, each as a regular expression.
 
-    >>> print(*months("de-AT")[:3])
-    (?:Jan|Jän)\.? (?:Feb)\.? (?:März)\.?
+    >>> print(*months("de-AT")[:3], *months("cs", full=True)[:2])
+    (?:Jan|Jän)\.? (?:Feb)\.? (?:März)\.? (?:ledna) (?:února)
     """
     language = tag.partition("-")[0]
-    names = _MONTHS[_SAME.get(language, language)].split()
-    return [rf"(?:{name.replace('/', '|')})\.?" for name in names]
+    names = (_FULL_MONTHS if full else _MONTHS)[_SAME.get(language, language)].split()
+    return [f"(?:{name.replace('/', '|').replace('_', ' ')}){'' if full else chr(92) + '.?'}" for name in names]
 
 
 @dataclass(frozen=True, slots=True)

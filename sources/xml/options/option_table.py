@@ -33,6 +33,7 @@ Format = Literal["xml", "parquet", "stream"]
 WhenDoctype = Literal["skip", "refuse"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
 WhenReplaced = Literal["fail", "new"]
+WhenBad = Literal["fail", "skip"]
 
 Giver = Literal["user", "reader", "query"]
 """Who sets options: the user of a table, the user of Spark's reader, or a query that reads the source."""
@@ -104,6 +105,7 @@ _TABLE = (
     Option("unfinished", choice(*get_args(WhenUnfinished)), default="wait", may_change=True),
     Option("unfinishedAge", seconds, default=600.0, may_change=True),
     Option("onReplaced", choice(*get_args(WhenReplaced)), default="fail", may_change=True),
+    Option("badDocuments", choice(*get_args(WhenBad), true="skip", false="fail"), default="fail", may_change=True),
     Option("maxBytesPerSlice", size, may_change=True),
     Option("maxBytesPerPartition", size, default=16 << 20, may_change=True),
     Option("maxFilesPerSlice", count, may_change=True),
@@ -125,7 +127,7 @@ SET_BY_QUERIES = {option.name: option.instead for option in _TABLE if option.giv
 _BY_COLUMN = {name.lower(): name for name in ("path", "prefix", "dateFormat", "timestampFormat")}
 """The options that can be set for a single column: `path.price` is an option, too."""
 
-_ALSO = {"charset": "encoding", "rowvalidationxsdpath": "validate"}
+_ALSO = {"charset": "encoding", "rowvalidationxsdpath": "validate", "ignorecorruptfiles": "baddocuments"}
 """Second names that Spark's XML source has for some options."""
 
 _SPARKS = {

@@ -51,6 +51,7 @@ from xmlstream.sources.xml.options.option_table import (
     ManyDocuments,
     Mode,
     OnUngrammatical,
+    WhenBad,
     WhenDoctype,
     WhenReplaced,
     WhenUnfinished,
@@ -319,6 +320,7 @@ class SourceOptions:
     unfinished: WhenUnfinished
     unfinished_age: float
     on_replaced: WhenReplaced
+    bad_documents: WhenBad
     document_log: str | None
     columns: tuple[str, ...]
     documents: ManyDocuments

@@ -19,6 +19,7 @@ _OF_DOCUMENTS = {
     "sourceArchiveDir": "the frame's source keeps its texts",
     "unfinished": "a text without its end is a malformed item, and the option mode decides",
     "unfinishedAge": "a text without its end is a malformed item, and the option mode decides",
+    "badDocuments": "a text that is not well-formed is a malformed item, and the option mode decides",
     "onReplaced": "the frame's source says what it does",
     "maxBytesPerSlice": "limit the frame's batches, as by maxOffsetsPerTrigger",
     "maxFilesPerSlice": "limit the frame's batches, as by maxFilesPerTrigger",

@@ -60,6 +60,7 @@ class Findings(Record):
         uneven: Pairs of arrays whose entries do not correspond, with the element in which they have other numbers.
         aside: The number of diverted items, by kind.
         short: Sentences on groups that were closed before all their tuples had come, or on malformed items.
+        faulty: The documents that were skipped from a fault on, each with its place and the reason.
     """
 
     bytes: int = 0
@@ -77,6 +78,7 @@ class Findings(Record):
     aside: Mapping[str, int] = field(default_factory=Counter)
     short: NameSet = frozenset()
     uneven: NameSet = frozenset()
+    faulty: NameSet = frozenset()
 
     def __add__(self, other: Findings) -> Findings:
         """Adds the findings of two parts."""

@@ -23,6 +23,7 @@ from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.locales import number_readings
 from xmlstream.sources.xml.splits.all_tags import ElementNames, Fragment, fragments
 from xmlstream.sources.xml.splits.documents import open_document
+from xmlstream.sources.xml.splits.other_formats import instead_of
 from xmlstream.sources.xml.splits.prolog import PROLOG_LIMIT, Charset, FlawError, prolog_of
 from xmlstream.sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
@@ -32,6 +33,8 @@ _MENDS = ("fix the source", "divert such items with the option mode 'PERMISSIVE'
 _GROWING = "if the document still grows, run with --keep-open or --follow; if it is complete, write its end tag"
 
 _CUT_OFF = "write the whole document under another name, or pass over its rest with the option unfinished 'skip'"
+
+_SKIPPED = "the option badDocuments 'skip' reads a document up to its fault, and goes on with the next one"
 
 LINE_BLOCK = 1 << 20
 """The number of bytes in which lines are counted at once."""
@@ -108,13 +111,16 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
 
 def error_of(bad: DeadLetter) -> MalformedInput:
     """Builds the error to raise if an item that would be set aside stops the reading."""
+    hint = mend(bad.kind, bad.reason, bad.document or "", bad.raw)
+    if bad.kind == "document":
+        hint = ", or ".join(filter(None, [hint, _SKIPPED]))
     return MalformedInput(
         bad.reason,
         document=bad.document,
         line=bad.line,
         column=bad.column,
         position=bad.position if bad.position >= 0 else None,
-        hint=mend(bad.kind, bad.reason, bad.document or "", bad.raw),
+        hint=hint,
     )
 
 
@@ -139,6 +145,8 @@ def mend(kind: str, reason: str, document: str, raw: str | None = None) -> str |
     if kind == "document":
         if reason.startswith("Premature end"):
             return _CUT_OFF if is_object_url(document) else _GROWING
+        if (instead := instead_of(reason, document)) is not None:
+            return instead
         found = ((re.match(flaw, reason), hint) for flaw, hint in _FLAWS.items())
         return next((flaw.expand(hint) for flaw, hint in found if flaw is not None), None)
     more = _declaration(reason, raw) if kind == "tuple" else None
@@ -168,7 +176,8 @@ _FLAWS = {
     "the document has no root": "the file is empty, or has comments alone: leave it out of path, or write it",
     "the document does not begin": "the source reads XML alone, which begins with < and a name",
     "Extra content": "a document has one root; `xmlstream receive - --into DIR --row-tag TAG` makes documents of rows"
-    " without one; another document behind it belongs into a file of its own; remove any other text",
+    " without one, and one of many (`zcat FILE |` before it, of a gzip); another document behind it belongs into a file"
+    " of its own; remove any other text",
 }
 """Hints, by how the reasons of flaws begin; a hint may repeat what stands in groups."""
 

@@ -34,10 +34,10 @@ from xmlstream.punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTU
 from xmlstream.punct_ns.xml_form import punctuation_from_texts
 from xmlstream.sources.places import Document, fetch_ahead
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.parser.findings_collector import Findings, FindingsCollector, restriction_counts
+from xmlstream.sources.xml.parser.findings_collector import Findings, FindingsCollector, few_names, restriction_counts
 from xmlstream.sources.xml.parser.item_batches import Items, Parsed
 from xmlstream.sources.xml.parser.item_parser import ItemParser
-from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, locate, malformed_error
+from xmlstream.sources.xml.parser.malformed import LocatedText, Malformed, locate, malformed_error, set_aside
 from xmlstream.sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from xmlstream.sources.xml.parser.small_documents import SMALL, SmallDocuments
 from xmlstream.sources.xml.parser.template_scan import IRREGULAR_PART, Templates, TemplateScanner
@@ -107,6 +107,7 @@ class RangeParser:
         """
         self._options = options
         self._is_parquet = options.is_table
+        self._skips = any(stream.bad_documents == "skip" for stream in options.streams)
         first, *others = options.streams
         self.streams = [ItemParser(first, first.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in others]
@@ -146,6 +147,23 @@ class RangeParser:
 
     def parse_all(self, range_: ByteRange) -> Iterator[list[Parsed]]:
         """Like `parse`, for the source and for each source beside it."""
+        at = [range_.base + range_.start] * len(self.streams)
+        for each in self._read(range_):
+            at = [place + one.length for place, one in zip(at, each, strict=True)]
+            if fault := next((one.malformed[-1] for one in each if one.is_last), None):
+                yield [one if one.is_last else _ended_by(fault, one, p) for one, p in zip(each, at, strict=True)]
+                yield from self._closing(range_, [range_.base + range_.end] * len(at) if self._skips else [])
+                return
+            yield each
+            if any(one.malformed and stream.stops for one, stream in zip(each, self.streams, strict=True)):
+                return
+        closes = any(stream.batches.closes_with_document for stream in self.streams)
+        if closes and range_.ends == "root" and not range_.close:
+            yield [s.batches.ended(range_.document, place) for s, place in zip(self.streams, at, strict=True)]
+        yield from self._closing(range_, at)
+
+    def _read(self, range_: ByteRange) -> Iterator[list[Parsed]]:
+        """Yields the items of a range, piece by piece, and what is wrong with it where it cannot be read further."""
         keep_freed_memory()
         at = [range_.base + range_.start] * len(self.streams)
         self._expect(range_.namespaces)
@@ -160,30 +178,30 @@ class RangeParser:
                     for stream, found, place in zip(self.streams, items, at, strict=True)
                 ]
                 yield each
-                if any(
-                    one.is_last or (one.malformed and stream.stops)
-                    for one, stream in zip(each, self.streams, strict=True)
-                ):
-                    return
                 at = [place + one.length for place, one in zip(at, each, strict=True)]
         except FlawError as flaw:
             malformed = [Malformed(place, range_.document, flaw.offset, "document", flaw.reason, None) for place in at]
             yield [stream.batches.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
-            return
-        closes = any(stream.batches.closes_with_document for stream in self.streams)
-        if closes and range_.ends == "root" and not range_.close:
-            yield [s.batches.ended(range_.document, place) for s, place in zip(self.streams, at, strict=True)]
-        if range_.close:
+
+    def _closing(self, range_: ByteRange, at: Sequence[int]) -> Iterator[list[Parsed]]:
+        """Yields the end of each source if nothing follows the range; nothing without positions."""
+        if range_.close and at:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
     def parse_many(self, ranges: Sequence[ByteRange], *, at_hand: bool = False) -> Iterator[list[Parsed]]:
         """Like `parse_all`, for several ranges in order; small documents are parsed together.
 
+        The ranges of a document behind one in which it is not well-formed have no items.
+
         With `at_hand` it costs nothing to read a document again, so that some that cannot be joined do not matter.
         """
         documents = [range_.document for range_ in ranges]
-        at = 0
+        at, faulty = 0, None
         while at < len(ranges):
+            if ranges[at].start and (ranges[at].stream, ranges[at].document) == faulty:
+                yield from self._closing(ranges[at], [ranges[at].base + ranges[at].end] * len(self.streams))
+                at += 1
+                continue
             small = SmallDocuments.first_of(ranges, at, self._options) if self._joins else None
             # Where small ones cannot be joined, others will hardly be.
             self._joins &= at_hand or small is not None or ranges[at].end > SMALL
@@ -191,7 +209,9 @@ class RangeParser:
                 yield from self._small(small)
             else:
                 fetch_ahead(documents, at)
-                yield from self.parse_all(ranges[at])
+                for each in self.parse_all(ranges[at]):
+                    faulty = (ranges[at].stream, ranges[at].document) if each[0].is_last else faulty
+                    yield each
             at += 1 if small is None else len(small.ranges)
 
     def _small(self, small: SmallDocuments) -> Iterator[list[Parsed]]:
@@ -324,6 +344,11 @@ class RangeParser:
         return _all_or_none(stream.token_items(window) for stream in self.streams) if window else None
 
 
+def _ended_by(fault: Malformed, piece: Parsed, position: int) -> Parsed:
+    """Returns a piece with the fault that another source of the same document has met; it is at a position."""
+    return replace(piece, malformed=[*piece.malformed, replace(fault, position=position)])
+
+
 def _all_or_none(found: Iterator[Items | None]) -> list[Items] | None:
     items = []
     for each in found:
@@ -337,7 +362,8 @@ def read_through(options: SourceOptions) -> Iterator[Parsed]:
     """Yields the parsed pieces of a source, in order.
 
     Raises:
-        MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST; or a document is not well-formed.
+        MalformedInput: An item cannot be parsed, and the source's mode is FAILFAST; or a document is not well-formed,
+            and is not skipped (`badDocuments`).
         InputError: There is no such source.
     """
     yield from WholeReading(options).pieces()
@@ -355,24 +381,35 @@ class WholeReading:
         documents.warn_of_passed()
         self._findings = FindingsCollector(self._options, self._parser.streams[0])
         self._counts: Counter[str] = Counter()
-        self._malformed = 0
+        self._malformed, self._faulty = 0, list[Malformed]()
 
     def pieces(self) -> Iterator[Parsed]:
         """Yields the parsed pieces; raises the errors of `read_through`."""
         stops = self._options.mode == "FAILFAST"
+        skips = self._options.bad_documents == "skip"
+        for parsed in (each[0] for range_ in self._unskipped() for each in self._parser.parse_all(range_)):
+            items, faults = parsed.malformed, parsed.malformed[-1:] if parsed.is_last else []
+            items = items[: len(items) - len(faults)]
+            for bad in [*(items if stops else ()), *(() if skips else faults)][:1]:
+                raise malformed_error(bad, self._options.encoding)
+            self._faulty += faults
+            self._malformed += len(items)
+            self._findings.add(parsed)
+            self._counts += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
+            yield parsed
+
+    def _unskipped(self) -> Iterator[ByteRange]:
+        """The ranges but those behind the fault of their document."""
         for range_ in self._ranges:
-            for parsed in self._parser.parse(range_):
-                if parsed.malformed and (stops or parsed.is_last):
-                    raise malformed_error(parsed.malformed[0 if stops else -1], self._options.encoding)
-                self._malformed += len(parsed.malformed)
-                self._findings.add(parsed)
-                self._counts += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
-                yield parsed
+            if not self._faulty or self._faulty[-1].document != range_.document:
+                yield range_
 
     def findings(self) -> Findings:
         """Returns the findings so far."""
         found = self._findings.findings(self._ranges, self._counts)
-        return found + Findings(aside=Counter(malformed=self._malformed))
+        faulty = set_aside(self._faulty, self._options.encoding)
+        aside = Counter(malformed=self._malformed, document=len(faulty))
+        return found + Findings(aside=aside, faulty=few_names(one.of_document for one in faulty))
 
 
 def item_rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

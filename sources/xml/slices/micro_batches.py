@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.storage.records import DeadLetter
@@ -117,13 +117,19 @@ class SliceGrowth:
         return [self._bytes if limit is None else limit for limit in self._limits]
 
 
+Faulty: TypeAlias = Callable[..., str | None]
+"""Returns the document of a stream, by its number or None, whose rest is not read; None if there is none."""
+
+
 class MicroBatches:
     """Divides one source into slices; its state only saves work, since the offsets have all information."""
 
-    def __init__(self, options: SourceOptions, clock: str | None = None) -> None:
+    def __init__(
+        self, options: SourceOptions, clock: str | None = None, faulty: Faulty = lambda stream=None: None
+    ) -> None:
         self._options, self._clock = options, clock
         self.documents = Documents(options, log=True, streams=True)
-        self._planner: Any = (StreamsPlanner if options.is_many else Planner)(options, self.documents)
+        self._planner: Any = (StreamsPlanner if options.is_many else Planner)(options, self.documents, faulty)
         self._sizes: Any = None
         self._found: Any = None
         self._looked = datetime.now(UTC)

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.reading import Reading
 from xmlstream.sources.xml.options.source import SourceOptions
-from xmlstream.sources.xml.slices.micro_batches import MicroBatches, ReadTask, SliceGrowth
+from xmlstream.sources.xml.slices.micro_batches import Faulty, MicroBatches, ReadTask, SliceGrowth
 from xmlstream.sources.xml.splits.documents import Documents
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
@@ -39,7 +39,11 @@ class SourcesReader:
     """Reads the documents of all sources slice by slice, and continues as they grow."""
 
     def __init__(
-        self, sources: Sequence[Reading], largest_slice: int = 0, ahead: Ahead = lambda waiting: frozenset()
+        self,
+        sources: Sequence[Reading],
+        largest_slice: int = 0,
+        ahead: Ahead = lambda waiting: frozenset(),
+        faulty: Faulty = lambda source, stream=None: None,
     ) -> None:
         """Read these sources, whose names differ.
 
@@ -47,12 +51,13 @@ class SourcesReader:
             sources: The readings (`shared_scans`).
             largest_slice: The bytes to which the slices of all sources may grow in sum (`SliceGrowth`).
             ahead: Returns the streams that get no bytes in the next slice.
+            faulty: Returns the document of a source, and a stream in it, whose rest is not read; None if there is none.
 
         Raises:
             UsageError: Two sources have one name.
         """
         self.sources = tuple(sources)
-        self._ahead = ahead
+        self._ahead, self._faulty = ahead, faulty
         self._read_last: tuple[Mapping[str, Any], list[Offset]] = {}, []
         self.growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.name for source in sources}) < len(sources):
@@ -61,7 +66,7 @@ class SourcesReader:
     @cached_property
     def _slicings(self) -> tuple[MicroBatches, ...]:
         # Created in the process that plans slices, not in those that read them.
-        return tuple(MicroBatches(source, source.clock) for source in self.sources)
+        return tuple(MicroBatches(each, each.clock, partial(self._faulty, each.name)) for each in self.sources)
 
     def initial(self) -> Json:
         """Returns the offset before the first document of each source."""

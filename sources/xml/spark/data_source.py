@@ -34,6 +34,9 @@ class SparkReading:
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         self.options = _options(given, schema)
         self.schema = schema
+        if self.options.bad_documents == "skip":
+            hint = "read them by a query of xmlstream, whose tasks know of each other"
+            raise UsageError("badDocuments 'skip' is not for rows of Spark itself", hint=hint)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields the rows of one task."""

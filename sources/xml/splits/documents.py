@@ -228,6 +228,7 @@ class Documents:
         self._begun, self._logged, self._restored = -1, self.known.first, len(self.known)
         self._numbers: dict[str, int] = {}
         self._path, self._onto_new = options.path, options.on_replaced == "new"
+        self._skips = options.bad_documents == "skip"
         self._listed: dict[str, tuple[Document, DocumentStatus]] = {}
         self._renamed, self._compares = -1, False
         self._read = ReadDocuments(read)
@@ -456,7 +457,8 @@ class Documents:
     def replaced(self, before: int) -> list[tuple[Document, InputError]]:
         """Returns the documents before a number that `find` saw replaced since they were read, with the errors."""
         self._begin(before)
-        return self._read.replaced(lambda document: document.key not in self._numbers or self.single)
+        was_read: Callable[[Document], bool] = lambda one: one.key not in self._numbers or self.single  # noqa: E731
+        return self._read.replaced(was_read, skips=self._skips)
 
     def reach(self, document: int) -> None:
         """Restores how often a single document has been replaced, as an offset records it."""

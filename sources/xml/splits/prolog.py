@@ -16,6 +16,7 @@ from lxml import etree
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.sources.xml.options.option_table import WhenDoctype
+from xmlstream.sources.xml.splits.other_formats import other_format
 from xmlstream.sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_name
 
 
@@ -298,20 +299,12 @@ def _after_declaration(text: bytes) -> int:
     return declaration.end()
 
 
-_NO_XML = (
-    (b"PK\x03\x04", "the document is a ZIP archive: unpack it"),
-    (codecs.BOM_UTF8, "the document begins with two byte order marks: take one of them away"),
-)
-"""First bytes of files that are not XML as they are, and what to do."""
-
-
 def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
     """Raises FlawError unless more text could complete a root's start tag."""
     rest = text[at : at + 9]
     begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", _DOCTYPE_BEGINS, b"<?"))
     if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
-        known = next((what for opening, what in _NO_XML if rest.startswith(opening)), None)
-        raise FlawError(known or "the document does not begin with an element", at)
+        raise FlawError(other_format(text[at:]) or "the document does not begin with an element", at)
     if complete:
         what = "the document type declaration" if rest.startswith(_DOCTYPE_BEGINS) else "the root's start tag"
         within = f" within {PROLOG_LIMIT >> 20} MiB, which is the limit" if len(text) >= PROLOG_LIMIT else ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import time
 import zlib
@@ -31,6 +32,8 @@ from xmlstream.punct_ns.errors import InputError, StateError
 from xmlstream.sources.local_paths import local_path
 from xmlstream.sources.places import Document, DocumentStatus, local_status
 from xmlstream.sources.xml.splits.prolog import epilog_state
+
+_LOG = logging.getLogger("xmlstream.documents")
 
 
 class DocumentLog:
@@ -357,11 +360,13 @@ class ReadDocuments:
         self.add(moved)
         return bool(moved)
 
-    def replaced(self, was_read: Callable[[Document], bool]) -> list[tuple[Document, InputError]]:
+    def replaced(
+        self, was_read: Callable[[Document], bool], *, skips: bool = False
+    ) -> list[tuple[Document, InputError]]:
         """Returns the documents that were replaced by other files after they were read, each with an error.
 
         Raises:
-            InputError: A document has grown by more than blanks, comments and instructions.
+            InputError: A document has grown by more than blanks, comments and instructions; with `skips` a warning.
         """
         changed, self._changed = self._changed, {}
         found = []
@@ -375,7 +380,7 @@ class ReadDocuments:
                 continue
             if problem is not None:
                 found.append((document, problem))
-            elif status.size == size or _behind(document, size, status.size) == "whole":
+            elif status.size == size or _behind(document, size, status.size, skips=skips) == "whole":
                 self._keep([_row(key, status, status.size, fingerprint(document, status.size))])
         return found
 
@@ -460,16 +465,20 @@ _MOST_BEHIND = 1 << 20
 """The number of bytes that may be added behind the root of a document that was read."""
 
 
-def _behind(document: Document, read: int, size: int) -> Literal["whole", "begun"]:
-    """Returns what was added to a document that was read to its end; raises InputError if it may not stand there."""
+def _behind(document: Document, read: int, size: int, *, skips: bool) -> Literal["whole", "begun"]:
+    """Returns what was added to a document that was read to its end; raises InputError if it may not stand there.
+
+    With `skips` what may not stand there is passed over.
+    """
     with document.reader() as file:
         file.seek(read)
         added = file.read(min(size - read, _MOST_BEHIND + 1))
     # A text in UTF-16 has a zero beside each of its characters of markup.
     state = "other" if len(added) > _MOST_BEHIND else epilog_state(added.replace(b"\0", b""))
     if state == "other":
-        raise InputError(
-            f"{document.where} has grown by {size - read} bytes behind the end of its root, which was read",
-            hint="a document ends with its root: write what follows to another document",
-        )
+        what = f"{document.where} has grown by {size - read} bytes behind the end of its root, which was read"
+        if not skips:
+            raise InputError(what, hint="a document ends with its root: write what follows to another document")
+        _LOG.warning("%s: they are skipped", what)
+        return "whole"
     return state

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 from xmlstream.sources.xml.splits.documents import Documents, Tail
 from xmlstream.sources.xml.splits.read_documents import Fingerprints, Row, fingerprint
-from xmlstream.sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
+from xmlstream.sources.xml.splits.split_scan import ScanOrigin, SplitScan, scan_splits, split_range
 
 _LOG = logging.getLogger("xmlstream.documents")
 
@@ -177,8 +177,11 @@ class Offset(Record):
 class Planner:
     """Plans the slices of one source; its only state is in the offsets."""
 
-    def __init__(self, options: SourceOptions, documents: Documents) -> None:
-        self._options = options
+    def __init__(
+        self, options: SourceOptions, documents: Documents, faulty: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """Plan the slices of a source; `faulty` gives the document whose rest is not read."""
+        self._options, self._faulty = options, faulty
         self._documents = documents
         self._unfinished = Unfinished(options)
         self._fingerprints = Fingerprints()
@@ -211,7 +214,8 @@ class Planner:
         at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[tuple[int, int | Row | None]]()
         skips, taken, counted = self._options.unfinished == "skip", 0, 0
         while not at.closed and at.document < len(sizes):
-            if (passed := self._unfinished.end(self._documents.known[at.document])) is not None:
+            if (passed := self._end_of_skipped(at)) is not None:
+                ended = self._is_last(at, sizes, sound=False)
                 read.append((at.document, None))
                 at = self._passed(at, passed, ranges)
                 continue
@@ -242,8 +246,8 @@ class Planner:
                 if not found.ranges:
                     self._unfinished.pass_over(document, at.byte)
                 continue
-            ended = found.state == "ended" and at.document + 1 == len(sizes)
-            read.append((at.document, found.row or size))
+            ended = self._is_last(at, sizes, sound=found.state == "ended")
+            read.append((at.document, self._left(found, size)))
             at = at.next(found.byte)
             files += 1
         self._documents.were_read(read)
@@ -316,6 +320,19 @@ class Planner:
                 raise problem
             self._documents.read_anew(document)
             sizes.extend([_size(document)])
+
+    def _is_last(self, at: Offset, sizes: Sequence[int], *, sound: bool) -> bool:
+        """Whether the last document ends there: with its root, or where the rest of it is skipped."""
+        return at.document + 1 == len(sizes) and (sound or self._options.bad_documents == "skip")
+
+    def _left(self, found: SplitScan, size: int) -> int | Row | None:
+        """What is compared of a document that was read later on; nothing of one that is skipped, and may still grow."""
+        return None if found.state == "lost" and self._options.bad_documents == "skip" else found.row or size
+
+    def _end_of_skipped(self, at: Offset) -> int | None:
+        """The byte up to which a document is read whose rest is skipped; None for another one."""
+        document = self._documents.known[at.document]
+        return at.byte if at.byte and document.where == self._faulty() else self._unfinished.end(document)
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """Moves to the document after a skipped one, and adds the ranges up to its last byte."""

@@ -13,8 +13,9 @@ order within a slice, and mean nothing beyond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
@@ -56,8 +57,11 @@ class Found:
 class StreamsPlanner:
     """Plans the slices of a source of many streams; all that counts for longer is in the offsets and the logs."""
 
-    def __init__(self, options: SourceOptions, documents: Documents) -> None:
-        self._options, self._documents = options, documents
+    def __init__(
+        self, options: SourceOptions, documents: Documents, faulty: Callable[[int], str | None] = lambda stream: None
+    ) -> None:
+        """Plan the slices of a source; `faulty` gives the document of a stream whose rest is not read."""
+        self._options, self._documents, self._faulty = options, documents, faulty
         self._are_files = options.documents == "files"
         self._unfinished = Unfinished(options)
         self._planners: dict[int, tuple[Mapping[str, Any], Documents, Planner]] = {}
@@ -244,7 +248,7 @@ class StreamsPlanner:
             document_log=None if self._are_files or log is None else f"{log}{OF_STREAM}{at.number}",
         )
         documents = Documents(options, log=True)
-        planner = Planner(options, documents)
+        planner = Planner(options, documents, partial(self._faulty, at.number))
         self._planners[at.number] = at.place, documents, planner
         return planner
 

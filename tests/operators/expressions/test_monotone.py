@@ -48,6 +48,8 @@ RISING = [
     "make_timestamp_ntz(year(clock), month(clock), day(clock), hour(clock) DIV 6 * 6, 0, 0)",
     "make_timestamp(year(day), month(day), day(day), 2, 30, 0)", "date_format(clock - INTERVAL 5 HOURS, 'yyyyMMddHH')",
     "dateadd(day, 2)", "date(clock)", "month(yd)", "day(md)", "hour(hc)", "dayofmonth(md) DIV 7",
+    "from_utc_timestamp(at, 'Europe/Berlin')", "to_utc_timestamp(at, 'PST')",
+    "unix_micros(from_utc_timestamp(at, '+05:30'))",
 ]  # fmt: skip
 FALLING = ["-i", "5 - i", "i * -2", "i div -7", "i / -0.5", "-(x + 1)", "3 - floor(d)", "-b * 2"]
 LOCAL = ["CAST(at AS DATE)", "date_trunc('hour', clock)", "date_trunc('DAY', clock)", "date_trunc('MONTH', day)",
@@ -78,6 +80,8 @@ NEITHER = [
     "INTERVAL 5 SECONDS - at", "i + INTERVAL 5 SECONDS", "unix_seconds(clock)", "timestamp_seconds(x)", "unix_date(at)",
     "at + INTERVAL '1:30' MINUTE TO SECOND", "unix_timestamp(at)", "i - b % 3", "i - i % -3", "i % 3 - i", "d - d % 3",
     "least(i, 3)", "greatest(n, i)", "greatest(n, 0.5)", "date_format(at, 'HH:mm')", "date_format(at, 'yyyy-dd-MM')",
+    "from_utc_timestamp(at, 'Nowhere/Else')", "from_utc_timestamp(at, s)", "to_utc_timestamp(clock, 'UTC')",
+    "from_utc_timestamp(at + INTERVAL 1 HOUR, 'UTC')", "from_utc_timestamp(to_utc_timestamp(at, 'CET'), 'CET')",
     "date_format(at, 'yy-MM')", "date_format(day, 'yyyy')", "n - i % 3", "i - pmod(n, 3)",
 ]  # fmt: skip
 

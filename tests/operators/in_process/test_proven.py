@@ -692,6 +692,9 @@ def of_clocks() -> list[str]:
     found += [f"date_trunc('{u}', {a})" for u in ("MONTH", "WEEK", "DAY", "MINUTE", "SECOND") for a in ("n1", "day1")]
     found += [f"CAST({a} AS TIMESTAMP)" for a in ("n1", "day1", "CAST(t1 AS DATE)", "CAST(n1 AS STRING)", "s1")]
     found += ["t1 + INTERVAL 1 DAY", "t1 - INTERVAL 2 DAYS", "n1 < t1", "try_add(t1, INTERVAL 3 DAYS)"]
+    walls = ("Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "PST", "+05:30", "UTC")
+    found += [f"{f}_utc_timestamp({a}, '{z}')" for f in ("from", "to") for a in ("t1", "n1", "day1") for z in walls]
+    found += [f"{f}_utc_timestamp(s1, 'Asia/Kolkata')" for f in ("from", "to")]
     found += [f"TIMESTAMP '{at}'" for at in ("2026-10-25 02:30:00", "2026-03-29 02:30:00", "2026-11-01 01:30:00")]
     return [*found, "t1 < TIMESTAMP '2020-02-29T12:00:00Z'", "t1 < TIMESTAMP '2020-02-29 12:00:00'", "coalesce(n1, t2)"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.nights import AT_NIGHT, SEED
 from xmlstream.operators.expressions import constant_evaluation
 from xmlstream.operators.expressions.duration import lengthening
 from xmlstream.operators.expressions.monotone import monotone
@@ -17,6 +19,7 @@ from xmlstream.operators.in_process.engine import InProcessEngine
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema
+from xmlstream.punct_ns.time_zones import ClockChange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,3 +78,44 @@ def test_local_times_keep_their_order_where_they_are_cut(zone: str) -> None:
         found = list(function(moments).values())
         assert found == sorted(found)
         assert found or (unit == "MINUTE" and zone != "UTC")
+
+
+WALLS = ("Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kolkata", "+05:30", "UTC")
+CUT = (
+    "{}", "date_trunc('MINUTE', {})", "date_trunc('HOUR', {})", "date_trunc('DAY', {})", "CAST({} AS DATE)",
+    "date_format({}, 'yyyy-MM-dd HH')", "year({})", "unix_seconds({})", "{} + INTERVAL 40 MINUTES",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wall", WALLS if AT_NIGHT else WALLS[:3])
+@pytest.mark.parametrize("function", ["from_utc_timestamp", "to_utc_timestamp"])
+def test_what_the_clocks_of_a_zone_show_rises_where_it_is_trusted(function: str, wall: str) -> None:
+    """Around changes of the clocks all earlier values are below each trusted one, and all later ones above."""
+    random, engine = Random(SEED), InProcessEngine()
+    changes = [each for each in PythonZone(wall).changes if each.second > 300_000_000] or [ClockChange(0, 0, 0)]
+    x = Attribute("x", Domain("TIMESTAMP"))
+    for change in random.sample(changes, min(len(changes), 40 if AT_NIGHT else 4)):
+        about = change.second + (change.before if function.startswith("to") else 0)
+        steps = {random.randrange(-9000, 9000) for _ in range(60)} | {-3600, -1800, 0, 1800, 3600, 5400, 7200}
+        moments = [datetime.fromtimestamp(about + step, UTC) for step in sorted(steps)]
+        for cut in random.sample(CUT, len(CUT) if AT_NIGHT else 4):
+            text = cut.format(f"{function}(x, '{wall}')")
+            how = monotone(text, Schema((x,)))
+            assert how is not None, text
+            y = Domain(_type(cut))
+            plain = constant_evaluation.evaluated(text, x, y, engine)
+            trusted = constant_evaluation.evaluated(
+                text, x, y, engine, local=how.local, clock=how.clock, walls=how.walls
+            )
+            values: dict[Any, Any] = dict(plain(moments))
+            found: dict[Any, Any] = dict(trusted(moments))
+            assert len(values) == len(moments)
+            for moment, value in found.items():
+                assert all(other <= value for earlier, other in values.items() if earlier <= moment), (text, moment)
+                assert all(other >= value for later, other in values.items() if later >= moment), (text, moment)
+            assert found or abs(change.after - change.before) > 3600
+
+
+def _type(cut: str) -> str:
+    kinds = {"CAST": "DATE", "date_format": "STRING", "year": "INT", "unix": "BIGINT"}
+    return next((type_ for begin, type_ in kinds.items() if cut.startswith(begin)), "TIMESTAMP")

@@ -18,6 +18,7 @@ from xmlstream.punct_ns.errors import InputError, UsageError
 from xmlstream.punct_ns.xml_form import NAME
 from xmlstream.sources.xml.inference.proposal import Proposal, _in_sql, proposal
 from xmlstream.sources.xml.parser.range_parser import WholeReading
+from xmlstream.sources.xml.splits.other_formats import other_format
 from xmlstream.sql import script
 
 FEEDS = sorted((ROOT / "tests" / "samples" / "feeds").glob("*.xml"))
@@ -50,6 +51,8 @@ WANTED = {
     "xes": "event",
 }
 """The row that one wants of each format."""
+
+ON_SPARK = (pytest.mark.spark, pytest.mark.rest)
 
 OTHERS = {"mtconnect": "Position", "netex": "Quay"}
 """The formats of which another row is proposed."""
@@ -493,6 +496,9 @@ def test_an_encoding_that_shows_in_the_first_bytes_is_inferred_as_it_is_read(pat
 NO_XML = {
     "two marks": ("\ufeff\ufeff" + DOCUMENT, "the document begins with two byte order marks: take one of them away"),
     "an archive": ("PK\x03\x04 and so on", "the document is a ZIP archive: unpack it"),
+    "JSON": ('{"a": [1]}', "USING json OPTIONS (path"),
+    "CSV": ("a;b\n1;2\n", "CREATE TABLE t (`a` STRING, `b` STRING) USING csv OPTIONS (path"),
+    "Parquet": ("PAR1 and so on", "the document is Parquet"),
     "a document behind": (
         "<?xml version='1.0'?><r><row/></r>" * 2,
         "remove what stands before <?xml; if that is another document, write each into a file of its own",
@@ -626,3 +632,76 @@ def test_a_locale_that_is_given_reads_numbers(tmp_path: Path) -> None:
     made = proposal(str(document), "t", {"locale": "en-GB"}).create_table()
     assert "`v` DECIMAL(18,2) NOT NULL  -- 1,234 is 1234" in made
     assert "locale 'en-GB'" in made
+
+
+def test_several_files_have_one_table_which_names_what_else_it_reads(tmp_path: Path) -> None:
+    for name in ("s1", "s2", "s3"):
+        (tmp_path / f"{name}.xml").write_text(f"<r><row><{name}>1</{name}></row><row/></r>", encoding="utf-8")
+    files = [str(tmp_path / f"{name}.xml") for name in ("s1", "s3")]
+    found = proposal(files)
+    assert found.options["path"] == str(tmp_path / "s*.xml")
+    assert [column.name for column in found.columns] == ["s1", "s3"]
+    assert f"-- The path leads to 1 other document, too: {tmp_path}/s2.xml" in found.create_table()
+    assert "other document" not in proposal([*files, str(tmp_path / "*2.xml")]).create_table()
+    assert proposal(files[:1]).options["path"] == files[0]
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "s9.xml").write_text("<r><row><s9>1</s9></row></r>", encoding="utf-8")
+    deep = proposal([files[0], str(tmp_path / "deep")])
+    assert deep.options["path"] == str(tmp_path / "**" / "s*.xml")
+    assert len(read_by(deep.create_table(), "row")) == 7
+    with pytest.raises(UsageError, match="several URLs have no path in common"):
+        proposal(["s3://bucket/a.xml", "s3://bucket/b.xml"])
+
+
+def test_each_of_several_documents_is_in_the_sample(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        rows = f"<row><{name}>1</{name}></row>" * 5_000
+        (tmp_path / f"{name}.xml").write_text(f"<r>{rows}</r>", encoding="utf-8")
+    found = proposal(str(tmp_path), size=1 << 17)
+    assert ([column.name for column in found.columns], found.is_whole) == (["a", "b", "c"], False)
+
+
+def test_a_document_that_is_not_well_formed_may_be_read_up_to_its_fault(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<r><row><a>1</a></row><row><a>2</a></row></x>", encoding="utf-8")
+    (tmp_path / "b.xml").write_text("<r><row><a>x</a></row><row/></r>", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.xml is not well-formed") as raised:
+        proposal(str(tmp_path))
+    assert "--option badDocuments=skip" in (raised.value.hint or "")
+    found = proposal(str(tmp_path), given={"badDocuments": "skip"})
+    assert (found.rows, found.schema) == (4, "`a` STRING")
+    assert len(read_by(found.create_table(), "row")) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rows"),
+    [
+        pytest.param("a.json", '{"id": 1, "name": "x"}\n{"id": 2, "name": "y"}\n', 2, marks=ON_SPARK),
+        pytest.param("b.json", '[{"id": 1, "name": "x"},\n {"id": 2}]', 2, marks=ON_SPARK),
+        ("a.csv", "id;name\n1;x\n2;y\n", 2),
+        ("b.csv", "id\tname\n1\tx\n", 1),
+        ("c.csv", "1,x\n2,y\n", 2),
+        ("d.csv", "id,name\r\n1,x\r\n2,y\r\n", 2),
+    ],
+)
+def test_what_is_no_xml_is_read_by_the_table_that_the_hint_writes(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str, content: str, rows: int
+) -> None:
+    session = request.getfixturevalue("spark" if name.endswith(".json") else "in_process")
+    stream = "<r><row><n>1</n></row><row><n>2</n></row></r>"
+    (tmp_path / "s.xml").write_text(stream, encoding="utf-8")
+    stream = f"CREATE TABLE s (n STRING) USING punctuated_xml OPTIONS (path '{tmp_path}/s.xml', rowTag 'row')"
+    (tmp_path / name).write_bytes(content.encode())
+    with pytest.raises(InputError) as raised:
+        proposal(str(tmp_path / name))
+    table = re.search(r"CREATE TABLE .*?\)(?=;)", raised.value.hint or "")
+    assert table is not None, raised.value.hint
+    columns = table[0].replace("(…)", "(id STRING, name STRING)")
+    key = "c1" if "`c1`" in columns else "id"
+    assert (
+        xs.from_sql(session, f"{stream}; {columns}; SELECT t.* FROM s, t WHERE n = {key}").to_arrow().num_rows == rows
+    )
+
+
+@pytest.mark.parametrize("start", ["hello, world\n", "a, b and c\nd e\n", "no\nthing\n", "{no json", "1\n2\n", ""])
+def test_a_text_that_is_nothing_known_is_not_named(start: str) -> None:
+    assert other_format(start.encode()) is None

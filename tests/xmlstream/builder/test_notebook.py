@@ -13,7 +13,7 @@ import pytest
 
 import xmlstream as xs
 from tests.harness.pages import blocks
-from xmlstream.builder.notebook import Answer, Cells
+from xmlstream.builder.notebook import CellResult, Cells
 from xmlstream.punct_ns.xml_form import PUNCT_NS
 from xmlstream.session.engines import Session
 
@@ -34,7 +34,7 @@ def variables(in_process: Session, tmp_path: Path) -> dict[str, Any]:
 
 def test_a_cell_shows_rows_counts_and_plan_and_names_the_rows(variables: dict[str, Any]) -> None:
     answer = Cells(variables).cell("sums", TEXT)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CellResult)
     assert variables["sums"].to_pylist() == [{"place": "<north>", "v": 0.1 + 0.2}]
     shown = answer._repr_html_()
     assert "<td>&lt;north&gt;</td><td>0.3</td>" in shown
@@ -43,7 +43,7 @@ def test_a_cell_shows_rows_counts_and_plan_and_names_the_rows(variables: dict[st
     # What a cell has answered is a table for the next one.
     text = TABLE + "SELECT r.v, sums.v AS s FROM r JOIN places USING (sid) JOIN sums USING (place);"
     again = Cells(variables).cell("", text)
-    assert isinstance(again, Answer)
+    assert isinstance(again, CellResult)
     assert again.tuples.num_rows == 2
 
 

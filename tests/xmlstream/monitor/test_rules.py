@@ -104,7 +104,7 @@ def test_a_roster_waits_for_the_senders_that_others_have_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, roster: str, senders: list[str]
 ) -> None:
     view = viewed(tmp_path, f"punctuate 'roster of sid ({roster}), order of at'")
-    monkeypatch.setattr(progress, "SILENT_AFTER", timedelta())
+    monkeypatch.setattr(progress, "SPAN", timedelta())
     view.how = ""
     waiting = view.waiting()
     (cause,) = waiting["causes"]

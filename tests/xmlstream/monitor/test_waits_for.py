@@ -157,9 +157,9 @@ def test_rows_that_wait_for_the_next_punctuation_of_all_inputs_are_no_reason_to_
         assert not any(cause["behind"] for cause in waiting["causes"])
         assert waiting["stands"]["text"] == "running"
         # Until the inputs are silent for much longer than they have ever been.
-        monkeypatch.setattr(progress, "SILENT_AFTER", timedelta())
+        monkeypatch.setattr(progress, "SPAN", timedelta())
         assert asks("waiting.json")["stands"]["text"].startswith("waits for ")
-        monkeypatch.setattr(progress, "SILENT_PAUSES", 10**6)
+        monkeypatch.setattr(progress, "PAUSES", 10**6)
         inputs.send(3, 3, *INPUTS)
         # The first slice may have read some of the documents only.
         until(lambda: asks("healthz")["slices"] > 1 and asks("waiting.json")["causes"] == [])

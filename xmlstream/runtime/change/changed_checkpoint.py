@@ -111,7 +111,8 @@ class _Taking:
                 continue
             name, taken = self._change.new_names[node], self._change.comparison.taken.get(node)
             fresh = self._seeded(node)
-            taken_over = None if taken is None else self._taken(node, taken)
+            is_again = taken is None or node in self._change.comparison.again
+            taken_over = None if taken is None or is_again else self._taken(node, taken)
             if taken_over is not None:
                 found[name] = taken_over
             elif fresh is not None:

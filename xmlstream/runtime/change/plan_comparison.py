@@ -77,6 +77,9 @@ class Comparison:
     Attributes:
         taken: The nodes of the new plan that take over state.
         why: For each other node that keeps tuples, or reads input, the reason.
+        again: The nodes among them that begin without state: static tables of another version, what is computed from
+            them alone, and what looks tuples of a stream up in them.
+        stuck: Why an operator cannot begin so; empty if each can.
         streams: The streams of the new plan's nodes that were there before.
         before: The streams of the old plan's nodes.
     """
@@ -85,6 +88,7 @@ class Comparison:
         self.old, self.new, self._moved = old, new, moved
         self.taken: dict[Node, Taken] = {}
         self.why: dict[Node, str] = {}
+        self.again, self.stuck = set[Node](), ""
         self.streams: dict[Node, EarlierStream] = {}
         self.before: dict[Node, EarlierStream] = {}
         self._called = names(old)
@@ -113,6 +117,18 @@ class Comparison:
         return replace(below, columns=columns, conditions=conditions)
 
     def _compare(self, node: Node) -> None:
+        self._compare_streams(node)
+        if self._begins_again(node):
+            self.again.add(node)
+
+    def _begins_again(self, node: Node) -> bool:
+        """Whether a node that was there before begins without state, since static tables below it are read again."""
+        if isinstance(node.operator, Static):
+            before = self.taken[node].old.operator if node in self.taken else None
+            return isinstance(before, Static) and before.version != node.operator.version
+        return any(below in self.again and is_static(below) for below in node.inputs)
+
+    def _compare_streams(self, node: Node) -> None:
         inputs = [self.streams.get(below) for below in node.inputs]
         if node.operator.selection(*node.input_schemas) is not None:
             if (stream := self._above(node, inputs)) is not None:
@@ -165,6 +181,7 @@ class Comparison:
     def _taken_operator(self, node: Node, old: Node) -> Taken:
         if len(node.inputs) != len(old.inputs):
             raise Differs(f"it has {len(node.inputs)} inputs, and had {len(old.inputs)}")
+        self._require_looked_up(node)
         inputs, further = list[Names](), list[frozenset[str]]()
         for below, before in zip(node.inputs, old.inputs, strict=True):
             stream, known = self.streams.get(below), self.before[before]
@@ -195,6 +212,19 @@ class Comparison:
             raise Differs("a new condition below it changes what it keeps")
         return replace(taken, above=self._above_old(taken))
 
+    def _require_looked_up(self, node: Node) -> None:
+        """Requires of static tables that are read again that an operator only looks tuples up in them, and in all."""
+        tables = {i for i, below in enumerate(node.inputs) if is_static(below)}
+        if is_static(node) or not any(node.inputs[i] in self.again for i in tables):
+            return
+        name = names(self.new)[node]
+        if len(tables) < len(node.inputs) - 1 or tables - {*node.operator.looked_up}:
+            self.stuck = f"a static table is read again, in which {name} does not only look tuples up"
+        elif any(node.inputs[i] not in self.again for i in tables):
+            self.stuck = f"one static table below {name} is read again, and another is not: give each another version"
+        if self.stuck:
+            raise Differs(self.stuck)
+
     def _above_old(self, taken: Taken) -> frozenset[str]:
         """The further conditions on the inputs of an operator, as conditions on its output.
 
@@ -220,6 +250,11 @@ class Comparison:
 
 
 _OTHER_INPUT = "its input is another one"
+
+
+def is_static(node: Node) -> bool:
+    """Whether a part of a plan reads static tables alone."""
+    return all(isinstance(each.operator, Static) for each in topological(node) if not each.inputs)
 
 
 def keeps(node: Node) -> bool:

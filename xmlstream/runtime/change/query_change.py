@@ -22,7 +22,7 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, to
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
 from xmlstream.runtime.change.continued import closed_over
-from xmlstream.runtime.change.plan_comparison import Comparison, keeps, not_final
+from xmlstream.runtime.change.plan_comparison import Comparison, is_static, keeps, not_final
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
 from xmlstream.sink.target import SINKS, OutputRecord
@@ -154,9 +154,8 @@ class QueryChange:
         goes_on, refused = self._serving(self.new, self.continued.keys()), set[Node]()
         for node, name in self.new_names.items():
             taken, says = self.comparison.taken.get(node), brief(described(node))
-            if taken is not None:
-                if not node.inputs or keeps(node):
-                    yield Verdict(name, "kept", self._kept(node), says)
+            if taken is not None or node in self.comparison.again:
+                yield from self._of_taken(node, name)
             elif isinstance(node.operator, Punctuate):
                 why = "it punctuates what comes from now on"
                 if isinstance(node.operator.rule, ByRoster):
@@ -175,6 +174,17 @@ class QueryChange:
             elif isinstance(node.operator, Scan):
                 yield Verdict(name, "anew", "it is read from its beginning", says)
         yield from self._of_passes()
+
+    def _of_taken(self, node: Node, name: str) -> Iterator[Verdict]:
+        """A source or an operator that was there before; a static table that is read again, and what depends on it."""
+        if node.inputs and not keeps(node):
+            return
+        says = brief(described(node))
+        if node in self.comparison.again:
+            again = "for what comes from now on" if node.inputs else "it is read again"
+            yield Verdict(name, "anew", again, says)
+        else:
+            yield Verdict(name, "kept", self._kept(node), says)
 
     def _why(self, node: Node) -> str:
         """The reason for which an operator takes over nothing: of the lowest one below it that does not."""
@@ -200,7 +210,7 @@ class QueryChange:
     def _rows(self, old: Node) -> int:
         """The rows that an operator of the old query keeps, but those of static tables."""
         kept, logs = self.last.state(self.old_names[old]).kept, old.state_schema.logs
-        of_streams = {name for name, log in logs.items() if log.of is None or not _is_static(old.inputs[log.of])}
+        of_streams = {name for name, log in logs.items() if log.of is None or not is_static(old.inputs[log.of])}
         return sum(kept[log].rows for log in of_streams if log in kept)
 
     def _of_passes(self) -> Iterator[Verdict]:
@@ -281,7 +291,7 @@ class QueryChange:
         """Why a result cannot go on in its place: its columns are others, or mean something else."""
         stream, before = self.comparison.streams.get(new), self.comparison.before[old]
         if stream is None or stream.base is not before.base:
-            return "its tuples are others, so give the new query another output"
+            return self.comparison.stuck or "its tuples are others, so give the new query another output"
         for name in old.schema.names:
             if name.lower() not in {other.lower() for other in new.schema.names}:
                 continue
@@ -298,14 +308,10 @@ class QueryChange:
         return {node for i, result in enumerate(results(root)) if i in chosen for node in topological(result)}
 
 
-def _is_static(node: Node) -> bool:
-    """Whether a part of a plan reads static tables alone."""
-    return all(isinstance(each.operator, Static) for each in topological(node) if not each.inputs)
-
-
 def _looks_up(node: Node) -> bool:
     """Whether an operator looks each tuple of a stream up in static tables, so that no earlier tuple matters to it."""
-    return any(_is_static(node.inputs[i]) for i in node.operator.looked_up)
+    tables = {i for i, below in enumerate(node.inputs) if is_static(below)}
+    return len(tables) == len(node.inputs) - 1 > 0 and tables <= {*node.operator.looked_up}
 
 
 def _pairs(

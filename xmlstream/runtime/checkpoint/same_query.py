@@ -217,6 +217,7 @@ def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:
             path = path and canonical_path(path)
             operator = {"": "Static", "format": operator["format"], "frame": operator["frame"]}
             operator |= {name: text for name, text in given if name != "path"}
+            operator |= {"version": node.operator.version} if node.operator.version else {}
         case Results():
             operator.pop("names")
     return NodeRecord.from_json({**part, "operator": operator, "path": path, "says": described(node)})

@@ -92,7 +92,8 @@ def driver(
         heap = spark_engine_of(session).heap
         largest = LARGEST_SLICE if heap is None else heap // 2
         stager = _stager(session, readers, checkpoint)
-    reader, pace = SourcesReader(readers, largest, execution.in_step.ahead), Pace(settings.follow, settings.every)
+    reader = SourcesReader(readers, largest, execution.in_step.ahead, execution.faulty)
+    pace = Pace(settings.follow, settings.every)
     return SliceLoop(reader, stager, checkpoint, execution.process_ranges, pace, feeds, lambda: _is_there(session))
 
 

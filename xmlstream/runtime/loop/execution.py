@@ -91,8 +91,9 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
-    `in_step` finds the sources that are ahead of others. `memory` measures the memory of the processes by name, in
-    bytes; `clock` gives the time of a slice, `measured` seconds that never go back; `query` is the query's name where
+    `in_step` finds the sources that are ahead of others, `faulty` the documents that are skipped from a fault on.
+    `memory` measures the memory of the processes by name, in bytes; `clock` gives the time
+    of a slice, `measured` seconds that never go back; `query` is the query's name where
     the engine shows its work.
     """
 
@@ -144,7 +145,7 @@ class Execution:
         self._rules: dict[str, list[Node]] = {}
         for rule, of in punctuated_sources(root).items():
             self._rules.setdefault(of, []).append(self._by_name[rule])
-        self.in_step = InStep(root, self._reached)
+        self.in_step, self.faulty = InStep(root, self._reached), self._inputs.faulty
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None
         self._requested = requests.copy()

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from xmlstream.extensions import extension
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import FILES, GivenTable, Node, Scan, Static
+from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, GivenTable, Node, Scan, Static
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("xmlstream.inputs")
 
 
+_AGAIN = "with another text as its option version, `run --change` reads it again"
+"""How a static table is read again."""
+
+
 class StaticInput:
     """A static input of a running query; closed after its only slice.
 
@@ -54,14 +59,22 @@ class StaticInput:
         # The first slice reads it; the working directory may have changed by then.
         self._path = absolute(dict(static.options).get("path", ""))
         self._closed = state.punctuations("added")
-        if self.closed and state.notes.get(FILES) not in (None, found := _files(static, self._path)):
+        if self.closed and static.format == POSTGRESQL:
+            _LOG.warning(
+                "the static table %s was read at %s, and stays as it was then; %s",
+                static.name,
+                state.notes.get(READ),
+                _AGAIN,
+            )
+        elif self.closed and state.notes.get(FILES) not in (None, found := _files(static, self._path)):
             gone = "; there are none now" if found is None else ""
             _LOG.warning(
                 "the files %s of the static table %s are not as they were when the query began%s: what it read then"
-                " stays in use; to read them again, begin anew, with another checkpoint and output",
+                " stays in use; %s",
                 self._path,
                 static.name,
                 gone,
+                _AGAIN,
             )
         if is_object_url(self._path) and not self.closed:
             engine.require_files(self._path)
@@ -96,6 +109,8 @@ class StaticInput:
             raise InputError(what, where=where, hint=hint) from None
         if (found := _files(self._static, self._path)) is not None:
             self._state.notes[FILES] = found
+        if (time := self._state.time) is not None:
+            self._state.notes[READ] = f"{time:%Y-%m-%d %H:%M:%S} UTC"
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
@@ -104,6 +119,9 @@ class StaticInput:
         if static.frame is not None:
             return self._engine.given(static.frame.arrow if isinstance(static.frame, GivenTable) else static.frame)
         assert static.format is not None
+        if static.access is not None:
+            rows = extension("rows of postgresql")(static.access.place, static.schema)
+            return self._engine.rows(rows, static.schema.ddl())
         options = {"mode": "FAILFAST", **dict(static.options)}
         options.pop("path")
         return self._engine.files(static.format, static.schema.ddl(), options, self._path)
@@ -115,7 +133,7 @@ _COMPARED = 16 << 20
 
 def _files(static: Static, path: str) -> str | None:
     """A text that differs if the files at a path are others; None if there are none on this file system."""
-    if static.frame is not None:
+    if static.frame is not None or static.access is not None:
         return None
     found = []
     with suppress(OSError):
@@ -282,3 +300,7 @@ class SourceInputs:
     def reached(self, name: str, attribute: str) -> Cut | None:
         """The end of the first values of an attribute that a stream has closed for ever; None if there are none."""
         return self._by_name[name].reached(attribute)
+
+    def faulty(self, name: str, stream: int | None = None) -> str | None:
+        """The document of a source, and a stream in it, that is skipped from a fault on; None if there is none."""
+        return self._by_name[name].faulty.get(str(stream)) if name in self._by_name else None

@@ -14,12 +14,14 @@ slice.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
@@ -31,7 +33,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.operators.storage.segments import HELD
 from xmlstream.operators.storage.shared_files import StagedTuples, columns_there, opened, rows_of, staged_like
 from xmlstream.operators.storage.store import LocalPlace, Place, store_at
-from xmlstream.plan.nodes import Scan
+from xmlstream.plan.nodes import FAULTY, Scan
 from xmlstream.punct_ns.domain import NAN, Cut, Domain
 from xmlstream.punct_ns.errors import UngrammaticalStream, place
 from xmlstream.punct_ns.grammar import MEND
@@ -66,10 +68,11 @@ from xmlstream.sources.xml.grammar.lifespans import (
     parted_file,
 )
 from xmlstream.sources.xml.options.source import of_streams
-from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.findings_collector import Findings, few_names
 from xmlstream.sources.xml.parser.malformed import error_of, with_cure
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 from xmlstream.sources.xml.slices.stage_writer import staged_again
+from xmlstream.sources.xml.splits.byte_ranges import ByteRange
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine, Frame
@@ -162,6 +165,49 @@ def parted(range_: StagedRange, position: int) -> tuple[StagedRange, StagedRange
     )
 
 
+def _place(range_: ByteRange) -> int:
+    return range_.base + range_.start
+
+
+def without_documents(piece: StagedRange, faulty: dict[str, str]) -> StagedRange:
+    """The ranges of a task without those that go on with a faulty document; their stream ends where they end it.
+
+    A document that begins is another one: it is not faulty any more.
+    """
+    gone: list[ByteRange] = []
+    for range_ in piece.part.ranges:
+        if faulty.get(str(range_.stream)) == range_.document.where and range_.start:
+            gone.append(range_)
+        elif str(range_.stream) in faulty and range_.end:
+            del faulty[str(range_.stream)]
+    if not gone:
+        return piece
+    path, said, tuples, closing = piece.path, piece.punctuations, 0, list[int]()
+    if path is not None:
+        positions = rows_of(path, [POSITION])[POSITION].to_numpy()
+        is_left = _outside(positions, gone)
+        path, tuples = file_without(path, positions[~is_left].tolist()), int(is_left.sum())
+    if said is not None:
+        positions = said[POSITION].to_numpy()
+        is_left = _outside(positions, gone)
+        # The end of a stream stands last.
+        ends = (~_outside(positions, [range_]) for range_ in gone if range_.close)
+        closing = [int(np.flatnonzero(its)[-1]) for its in ends if its.any()]
+        is_left[closing] = True
+        said = said.filter(pa.array(is_left))
+    bad = tuple(one for one in piece.bad if _outside(np.array([one.position]), gone).all())
+    found = piece.findings if len(gone) < len(piece.part.ranges) else Findings(bytes=piece.findings.bytes)
+    return replace(piece, path=path, tuples=tuples, punctuations=said, bad=bad, findings=found)
+
+
+def _outside(positions: npt.NDArray[np.int64], ranges: Sequence[ByteRange]) -> npt.NDArray[np.bool_]:
+    """Which positions are in none of some ranges."""
+    outside = np.ones(len(positions), bool)
+    for range_ in ranges:
+        outside &= (positions < _place(range_)) | (positions > range_.base + range_.end)
+    return outside
+
+
 def without(range_: StagedRange, late: Sequence[LateTuple]) -> StagedRange:
     """The range without these ungrammatical tuples, which are added to its bad items."""
     if not late:
@@ -234,14 +280,18 @@ class SourceInput:
         """
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
-        in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
+        in_order = [
+            *self._unskipped(sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position))
+        ]
         self._slice, self._pieces, self._is_judged = slice_id, in_order, False
         self._added, self._declared = declared_of(declared, self._plan_name, self._schema), [*self._declared, *declared]
         self._letters.clear()
-        self.items = sum(r.tuples + len(r.bad) for r in ranges) + self.punctuations
-        unread = [one for r in in_order for one in r.bad if one.kind != "ungrammatical"]
-        self._unread = len(unread)
-        self._noticed = sum((r.findings for r in ranges), Findings(short=frozenset(map(with_cure, unread[:1]))))
+        self.items = sum(r.tuples + len(r.bad) for r in in_order) + self.punctuations
+        unread = [one for r in in_order for one in r.bad if one.kind not in ("ungrammatical", "document")]
+        faulty = [one for r in in_order for one in r.bad if one.kind == "document"]
+        self._unread, self._faulty = len(unread), len(faulty)
+        short, names = frozenset(map(with_cure, unread[:1])), few_names(one.of_document for one in faulty)
+        self._noticed = sum((r.findings for r in in_order), Findings(short=short, faulty=names))
         return self.part()
 
     @property
@@ -275,12 +325,32 @@ class SourceInput:
             new += self._closed.absorb(self._added)
             self._note_restricted({self._schema[i].name for p in self._added for i in p.restricted})
             write_letters(self._dead_letters, self._plan_name, self._slice, self._letters, self._name)
-        aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
+        late = self.set_aside - self._unread - self._faulty
+        aside = {"malformed": self._unread, "document": self._faulty, "ungrammatical": late}
         self.findings = self._noticed + Findings(aside=aside)
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all staged files; reading it twice computes nothing twice.
         return Slice(Tuples(self._read(paths, tuples), tuples, computed=True), tuple(new))
+
+    def _unskipped(self, in_order: Iterable[StagedRange]) -> Iterator[StagedRange]:
+        """The ranges without what is behind the fault of a document that is skipped; notes these documents."""
+        noted = dict(self.faulty)
+        for piece in in_order:
+            left = without_documents(piece, noted)
+            for one in (one for one in left.bad if one.kind == "document" and self._options.bad_documents == "skip"):
+                range_ = max((r for r in piece.part.ranges if r.base + r.start <= one.position), key=_place)
+                noted[str(range_.stream)] = range_.document.where
+            yield left
+        self._state.notes[FAULTY] = noted
+        if not noted:
+            del self._state.notes[FAULTY]
+
+    @property
+    def faulty(self) -> Mapping[str, str]:
+        """The documents that are skipped from a fault on, by the numbers of their streams; `None` of the only one."""
+        found: Mapping[str, str] = self._state.notes.get(FAULTY, {})
+        return found
 
     def closed_below(self, attribute: str) -> Cut:
         """The cut below which the source has closed all values of an attribute, for ever."""
@@ -305,10 +375,12 @@ class SourceInput:
             where = place(one.document, one.line, one.column, one.position)
             if is_late and self._options.ungrammatical == "fail":
                 raise UngrammaticalStream(one.reason, where=f"source {self._name}, {where}", hint=self._mend)
-            if not is_late and (one.kind == "document" or self._options.mode == "FAILFAST"):
+            skips = one.kind == "document" and self._options.bad_documents == "skip"
+            if not (is_late or skips) and (one.kind == "document" or self._options.mode == "FAILFAST"):
                 raise error_of(one)
             self.set_aside += 1
-            if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
+            diverts = self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE"
+            if diverts or skips:
                 yield one
 
     @property

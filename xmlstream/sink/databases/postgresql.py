@@ -102,7 +102,7 @@ def _require_reachable(output: str) -> None:
         UsageError: The server cannot be reached or rejects the user, or the output names no table.
     """
     TablePlace.of(output)
-    _connected(output).close()
+    connected(output).close()
 
 
 class PostgresqlLoader:
@@ -126,11 +126,11 @@ class PostgresqlLoader:
                 " exact boolean NOT NULL, PRIMARY KEY (query, result))"
             )
             for table, columns in ((self._place.table, rows), (f"{self._place.table}_closed", closed)):
-                (there,) = connection.execute("SELECT to_regclass(%s)", (_table(table),)).fetchone() or (None,)
+                (there,) = connection.execute("SELECT to_regclass(%s)", (table_name(table),)).fetchone() or (None,)
                 if there is None:
                     require_last(table, None, self._home, self._shown)
-                listed = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {_table(table)} ({listed})")
+                listed = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in columns.items())
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table_name(table)} ({listed})")
                 self._require_columns(connection, table, columns)
             self._result = _result(connection, self._place.table)
             self._rename(connection)
@@ -174,12 +174,12 @@ class PostgresqlLoader:
             connection.execute(
                 "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
                 " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-                (_table(table),),
+                (table_name(table),),
             ).fetchall()
         )
         # It may have further columns.
         there = {name: kind for name, kind in found.items() if name in wanted}
-        require_columns(table, there, wanted, _takes, self._shown)
+        require_columns(table, there, wanted, held_by, self._shown)
 
     def _rename(self, connection: psycopg.Connection[Any]) -> None:
         """Gives what is marked under another name of the table the one that its schema gives it."""
@@ -200,7 +200,7 @@ class PostgresqlLoader:
             return
         require_own(self._place.table, self._home, self._shown)
         for table in (self._place.table, f"{self._place.table}_closed"):
-            connection.execute(f"DELETE FROM {_table(table)}")
+            connection.execute(f"DELETE FROM {table_name(table)}")
         connection.execute(f"DELETE FROM {MARKERS} WHERE result = %s", (self._result,))
 
     @contextmanager
@@ -215,10 +215,10 @@ class PostgresqlLoader:
         import psycopg
 
         if self._connection is None:
-            self._connection = _connected(self._output)
+            self._connection = connected(self._output)
         elif self._connection.closed:
             try:
-                self._connection = _connected(self._output)
+                self._connection = connected(self._output)
             except UsageError as error:
                 raise MayPass(error.what, hint=GOES_ON) from None
         try:
@@ -227,7 +227,7 @@ class PostgresqlLoader:
         except psycopg.Error as error:
             # The server or the connection has failed, or another transaction was in the way; all else lasts.
             kind = MayPass if isinstance(error, psycopg.OperationalError) else XmlStreamError
-            raise kind(f"{self._shown} refuses the write: {_reason(error)}", hint=GOES_ON) from None
+            raise kind(f"{self._shown} refuses the write: {server_reason(error)}", hint=GOES_ON) from None
 
 
 def _closings(output: str, after: int) -> Closings:
@@ -235,12 +235,12 @@ def _closings(output: str, after: int) -> Closings:
     import psycopg
 
     table, names = TablePlace.of(output).table, {kind: name for name, kind in _TYPES.items()}
-    with _connected(output) as connection:
+    with connected(output) as connection:
         try:
             columns = connection.execute(
                 "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
                 " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-                (_table(f"{table}_closed"),),
+                (table_name(f"{table}_closed"),),
             ).fetchall()
             if not columns:
                 return NOTHING_CLOSED
@@ -249,10 +249,12 @@ def _closings(output: str, after: int) -> Closings:
             last: Any = connection.execute(
                 f"SELECT max(slice) FROM {MARKERS} WHERE result = ANY(%s)", (results,)
             ).fetchone()
-            command: Any = f"SELECT slice, punctuation FROM {_table(f'{table}_closed')} WHERE slice > %s ORDER BY slice"
+            command: Any = (
+                f"SELECT slice, punctuation FROM {table_name(f'{table}_closed')} WHERE slice > %s ORDER BY slice"
+            )
             rows: Any = connection.execute(command, (after,)).fetchall()
         except psycopg.Error as error:
-            raise UsageError(f"{without_secrets(output)} cannot be read: {_reason(error)}") from None
+            raise UsageError(f"{without_secrets(output)} cannot be read: {server_reason(error)}") from None
     return Closings.of_table(types, rows, last[0])
 
 
@@ -272,7 +274,8 @@ POSTGRESQL = SinkKind(
 """A table of PostgreSQL, and beside it the table of closed values."""
 
 
-def _connected(output: str) -> psycopg.Connection[Any]:
+def connected(output: str) -> psycopg.Connection[Any]:
+    """A connection to the database of an output; raises UsageError if there is none."""
     try:
         import psycopg
     except ImportError:
@@ -283,16 +286,16 @@ def _connected(output: str) -> psycopg.Connection[Any]:
         return psycopg.connect(url, autocommit=True, connect_timeout=20, client_encoding="UTF8")
     except psycopg.Error as error:
         hint = "is the server up, and are host, port, user and password right? PGPASSWORD has the password"
-        raise UsageError(f"no connection to {output}: {_reason(error)}", hint=hint) from None
+        raise UsageError(f"no connection to {output}: {server_reason(error)}", hint=hint) from None
 
 
-def _reason(error: psycopg.Error) -> str:
+def server_reason(error: psycopg.Error) -> str:
     """The server's message, or the client's if the server sent none."""
     messages = filter(None, (error.diag.message_primary, error.diag.message_detail))
     return ": ".join(messages) or next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def _takes(found: str | None, wanted: str) -> bool:
+def held_by(found: str | None, wanted: str) -> bool:
     """Whether a column of an existing table holds all values of a type as they are."""
     if found is None or found == wanted or found in _WIDER.get(wanted, ()):
         return found is not None
@@ -316,7 +319,7 @@ def _result(connection: psycopg.Connection[Any], table: str) -> str | None:
     found = connection.execute(
         "SELECT nspname || '.' || relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace"
         " WHERE pg_class.oid = to_regclass(%s)",
-        (_table(table),),
+        (table_name(table),),
     ).fetchone()
     return None if found is None else str(found[0])
 
@@ -332,26 +335,35 @@ def _closed_columns(schema: Schema) -> dict[str, str]:
     return {"slice": "bigint", "punctuation": "text", **bounds}
 
 
-def _type(domain: Domain) -> str:
+def column_type(domain: Domain) -> str | None:
+    """The type of a column with all values of a domain; None for structures, arrays and bytes."""
     if isinstance(domain.sql, DecimalType):
         return f"numeric({domain.sql.precision},{domain.sql.scale})"
-    return _TYPES[domain.type]
+    return _TYPES.get(domain.type)
 
 
-def _quoted(name: str) -> str:
+def _type(domain: Domain) -> str:
+    found = column_type(domain)
+    assert found is not None, domain.type
+    return found
+
+
+def quoted_name(name: str) -> str:
+    """A name as SQL has it, whatever its characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _table(name: str) -> str:
-    return ".".join(map(_quoted, name.split(".")))
+def table_name(name: str) -> str:
+    """The name of a table as SQL has it, perhaps behind that of its schema and a dot."""
+    return ".".join(map(quoted_name, name.split(".")))
 
 
 def _copy(
     connection: psycopg.Connection[Any], table: str, names: Iterable[str], batches: Iterable[pa.RecordBatch]
 ) -> None:
     """Copies rows as CSV, where an empty field is null and two quotes are an empty string."""
-    listed = ", ".join(map(_quoted, names))
-    command: Any = f"COPY {_table(table)} ({listed}) FROM STDIN (FORMAT csv)"
+    listed = ", ".join(map(quoted_name, names))
+    command: Any = f"COPY {table_name(table)} ({listed}) FROM STDIN (FORMAT csv)"
     with connection.cursor() as cursor, cursor.copy(command) as copy:
         for batch in batches:
             if batch.num_rows:

@@ -153,7 +153,16 @@ _PATTERNS = {
         ("''", _OF_MOMENTS),
     ),
     **dict.fromkeys(
-        ("regexp_extract", "regexp_extract_all", "regexp_like", "regexp_count", "regexp_instr", "regexp_substr"),
+        (
+            "regexp",
+            "rlike",
+            "regexp_like",
+            "regexp_extract",
+            "regexp_extract_all",
+            "regexp_count",
+            "regexp_instr",
+            "regexp_substr",
+        ),
         ("''", "a pattern is a regular expression of Java's; a backslash is written twice, '\\\\d'"),
     ),
 }

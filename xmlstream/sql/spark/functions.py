@@ -53,7 +53,7 @@ _SCALARS = (
     "negative pi:0 pmod:2 positive pow:2 power:2 radians rint round:1-2 sec sign signum sin sinh sqrt tan tanh "
     "try_add:2 try_divide:2 try_mod:2 try_multiply:2 try_subtract:2 unhex width_bucket:4 "
     # predicates
-    "equal_null:2 isnan isnotnull isnull regexp_like:2 "
+    "equal_null:2 isnan isnotnull isnull regexp:2 regexp_like:2 rlike:2 "
     # strings
     "ascii base64 bit_length btrim:1-2 char char_length character_length chr concat:0+ concat_ws:1+ contains:2 "
     "decode:2+ elt:2+ encode:2 endswith:2 find_in_set:2 format_number:2 format_string:1+ initcap instr:2-4 lcase "

@@ -144,6 +144,11 @@ def declared_source(declaration: Declaration, frames: Callable[[str], DataFrame]
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
     hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
+    if using.lower() in ("jdbc", "mysql", "oracle", "sqlserver", "sqlite"):
+        hint = (
+            "Spark reads another database than PostgreSQL: declare nothing, and name a view of its session, as by "
+            "spark.read.format('jdbc').options(…).load().createOrReplaceTempView('t')"
+        )
     raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
 
 

@@ -14,7 +14,7 @@ import pytest
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
 from xmlstream.punct_ns.errors import InputError, UngrammaticalStream, UsageError
-from xmlstream.sources.xml.options.locales import _MONTHS, _NUMBERS, LocaleNumbers, marks
+from xmlstream.sources.xml.options.locales import _FULL_MONTHS, _MONTHS, _NUMBERS, LocaleNumbers, marks
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.parser.typed_columns import ColumnReader
 
@@ -85,10 +85,12 @@ def test_every_month_is_read_that_spark_writes(spark: SparkSession) -> None:
     days = [date(2026, month, 25) for month in range(1, 13)]
     jvm: Any = spark._jvm
     for tag in LOCALES:
-        form = jvm.java.time.format.DateTimeFormatter.ofPattern("dd MMM yyyy", jvm.java.util.Locale.forLanguageTag(tag))
-        texts = [jvm.java.time.LocalDate.of(2026, month, 25).format(form) for month in range(1, 13)]
-        values, reasons = _column(1, locale=tag, dateFormat="dd MMM yyyy").read(pa.array(texts))
-        assert (values.to_pylist(), reasons) == (days, {}), tag
+        for pattern in ("dd MMM yyyy", "dd MMMM yyyy", "EEEE, d MMMM yyyy", "EEE d. MMM yyyy"):
+            form = jvm.java.time.format.DateTimeFormatter.ofPattern(pattern, jvm.java.util.Locale.forLanguageTag(tag))
+            texts = [jvm.java.time.LocalDate.of(2026, month, 25).format(form) for month in range(1, 13)]
+            if not any(" " in text.partition(",")[0] for text in texts if "EEEE" in pattern):  # days of two words
+                values, reasons = _column(1, locale=tag, dateFormat=pattern).read(pa.array(texts))
+                assert (values.to_pylist(), reasons) == (days, {}), (tag, pattern)
 
 
 @pytest.mark.parametrize("tag", _MONTHS)
@@ -98,6 +100,24 @@ def test_months_may_have_a_point_and_any_case(tag: str) -> None:
     for texts in ([f"5. {name} 2026" for name in names], [f"5. {name.upper()}. 2026" for name in names]):
         if tag not in ("tr", "el") or texts[0] != texts[0].upper():  # Turkish and Greek have capitals of their own
             assert column.read(pa.array(texts))[0].to_pylist() == [date(2026, month, 5) for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("tag", _FULL_MONTHS)
+def test_full_names_of_months_are_no_short_ones(tag: str) -> None:
+    names = [name.partition("/")[0].replace("_", " ") for name in _FULL_MONTHS[tag].split()]
+    texts = pa.array([f"5 {name} 2026" for name in names])
+    days = [date(2026, month, 5) for month in range(1, 13)]
+    assert _column(1, locale=tag, dateFormat="d MMMM yyyy").read(texts)[0].to_pylist() == days
+    values, reasons = _column(1, locale=tag, dateFormat="d MMM yyyy").read(texts)
+    assert all(value in (None, day) for value, day in zip(values.to_pylist(), days, strict=True))
+    assert reasons
+
+
+def test_full_names_are_english_without_a_locale() -> None:
+    texts = pa.array(["Sunday, 25 October 2026", "Sun, 25 Oct 2026"])
+    values, reasons = _column(1, dateFormat="EEEE, d MMMM yyyy").read(texts)
+    assert values.to_pylist() == [date(2026, 10, 25), None]
+    assert list(reasons) == [1]
 
 
 def test_a_point_is_no_decimal_comma() -> None:
