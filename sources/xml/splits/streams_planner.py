@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.punct_ns.errors import InputError
 from xmlstream.sources.places import Document
 from xmlstream.sources.xml.options.source import SourceOptions
 from xmlstream.sources.xml.splits.byte_ranges import ByteRange
@@ -80,18 +81,34 @@ class StreamsPlanner:
         return replace(found, sizes={number: self._sizes(one) for number, one in found.streams(start).items()})
 
     def _sizes(self, one: OpenStream) -> Tail[int]:
-        """The sizes of a stream's documents; a file whose status is as it was is not looked at again."""
+        """The sizes of a stream's documents; a file whose status is as it was is not looked at again.
+
+        Raises:
+            InputError: The file is gone, and `unfinished` is not `skip`.
+        """
         if one.ended:
             return Tail[int]()
         status = None
         if self._are_files:
             with suppress(FileNotFoundError):
                 status = self._documents.recorded(one.place).status()
+            if status is None and self._options.on_replaced == "fail":
+                return self._gone(one)
         known = self._looked.get(one.number)
         if known is None or status is None or known[:2] != (one, status):
             sizes = self._planner(one).sizes(one.offset())
             known = self._looked[one.number] = one, status if self._are_files else list(sizes), sizes
         return known[2]
+
+    def _gone(self, one: OpenStream) -> Tail[int]:
+        """The sizes of a stream whose file was removed: nothing of it waits."""
+        if self._options.unfinished != "skip":
+            where = self._documents.recorded(one.place).where
+            hint = "put it back; or unfinished 'skip' goes on without its rest"
+            raise InputError(f"{where} was removed before it was completely read", hint=hint)
+        self._quiet[one.number] = one, None
+        self._looked[one.number] = one, None, (nothing := Tail[int]())
+        return nothing
 
     def _is_quiet(self, one: OpenStream) -> bool:
         """Whether a stream was advanced in vain when it was as it is now."""
@@ -207,13 +224,15 @@ class StreamsPlanner:
     def _pass_over(
         self, streams: Mapping[int, OpenStream], places: dict[int, Offset], ranges: dict[int, list[ByteRange]]
     ) -> None:
-        """Ends streams that are silent for longer than they may be, if that is wanted and another one is open."""
-        if not (self._are_files and self._options.unfinished == "skip" and self._options.follow):
+        """Ends streams, if that is wanted, whose files are gone, or were silent for too long while another is open."""
+        if not (self._are_files and self._options.unfinished == "skip"):
             return
         silent = [number for number, at in places.items() if not at.closed and not ranges.get(number)]
         for number in silent:
             document, at = self._documents.recorded(streams[number].place), places[number]
-            if self._unfinished.is_old(document) and sum(not each.closed for each in places.values()) > 1:
+            is_other = self._options.follow and sum(not each.closed for each in places.values()) > 1
+            is_gone = self._looked[number][1] is None and self._options.on_replaced == "fail"
+            if is_gone or (is_other and self._unfinished.is_old(document)):
                 self._unfinished.pass_over(document, at.byte)
                 ranges[number], places[number] = [_end(document)], replace(at, closed=True)
 
@@ -235,10 +254,11 @@ class StreamsPlanner:
 
     def _end(self, one: OpenStream) -> None:
         """Forgets a stream, but for what tells whether its document is replaced later."""
-        _, documents, _ = self._planners.pop(one.number)
+        known = self._planners.pop(one.number, None)
         self._looked.pop(one.number)
         self._quiet.pop(one.number, None)
-        if self._are_files:
+        if self._are_files and known is not None:
+            documents = known[1]
             self._documents.has_ended(self._documents.recorded(one.place), documents)
 
 

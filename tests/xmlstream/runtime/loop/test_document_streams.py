@@ -433,3 +433,19 @@ def test_a_silent_sender_makes_its_source_late_while_others_go_on(in_process: In
     slices = [record.slice for record in CommitLog(folder_at(tmp_path / "state").below("commits")).records()]
     assert (progress.last_sent("t") or (0,))[0] == 1 < max(slices)
     assert feed.waits_for() == ["b.xml (it has closed <*, (,1]>)"]
+
+
+def test_a_document_that_is_removed_stops_the_query_or_ends_its_stream(
+    in_process: InProcessSession, tmp_path: Path
+) -> None:
+    feed = Feed(in_process, tmp_path)
+    feed.write("a", 1, 2, 3)
+    feed.write("b", 1)
+    assert feed.run() == {}
+    (tmp_path / "in" / "b.xml").unlink()
+    with pytest.raises(InputError, match=r"b\.xml was removed before it was completely read") as raised:
+        feed.run()
+    assert raised.value.hint == "put it back; or unfinished 'skip' goes on without its rest"
+    feed.options["unfinished"] = "skip"
+    assert feed.run() == {1: 2, 2: 1}
+    assert [one.name for one in Offset.from_json(feed.last.end["t"]).streams] == ["a.xml"]
