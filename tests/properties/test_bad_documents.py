@@ -114,21 +114,30 @@ class Feed:
         return [json.loads(line) for text in lines for line in text.splitlines()]
 
 
+def _document(directory: Path, documents: str, name: str) -> Path:
+    """Where a document is: two of them in a directory, if these are streams."""
+    place = directory / "in" / (f"of-{int(name[0]) // 2}" if documents == "directories" else "")
+    place.mkdir(exist_ok=True)
+    return place / name
+
+
 @IN_PROCESS_BY_DAY
 @pytest.mark.parametrize("draw", range(SEED, SEED + (200 if AT_NIGHT else 12)))
 def test_the_rows_before_a_fault_count_once(session: Session, tmp_path: Path, draw: int) -> None:
     random = Random(draw)
     texts = {f"{at}.xml": document(random, 1000 * at, random.choice((1, 3, 12))) for at in range(random.choice((1, 4)))}
     sizes = {"maxBytesPerSlice": random.choice((60, 300, 5000)), "maxBytesPerPartition": random.choice((40, 100, 5000))}
-    feed = Feed(session, tmp_path, **sizes, documents=random.choice(("sequence", "files")))
+    feed = Feed(
+        session, tmp_path, **sizes, documents=(documents := random.choice(("sequence", "files", "directories")))
+    )
     grows = random.choice((0, 0, 2))
     for _ in range(grows):  # while the documents grow
         for name, text in texts.items():
-            with (tmp_path / "in" / name).open("ab") as file:
+            with _document(tmp_path, documents, name).open("ab") as file:
                 file.write(text[file.tell() : random.randrange(file.tell(), len(text) + 1)])
         feed.run(keep_open=True)
     for name, text in texts.items():
-        with (tmp_path / "in" / name).open("ab") as file:
+        with _document(tmp_path, documents, name).open("ab") as file:
             file.write(text[file.tell() :])
     for slices in (0, 1, 3):  # the process dies at a commit, and the next one goes on
         with suppress(Died), dying(slices, (Checkpoint, "commit"), behind=random.random() < 0.5):

@@ -66,5 +66,6 @@ class ReadOptions(XmlOptions, total=False):
     unfinished: str | None
     unfinishedAge: str | None
     onReplaced: str | None
+    badDocuments: str | None
     maxBytesPerPartition: int | str | None
     maxFilesPerSlice: int | str | None
