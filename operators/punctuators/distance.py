@@ -142,8 +142,12 @@ def distance_between(earlier: str, later: str, domain: Domain) -> str:
             return f"({later} - {earlier})"
         case DateType():
             return f"datediff({later}, {earlier})"
-        case TimestampType():
-            return f"timestampdiff(MICROSECOND, {earlier}, {later})"
+        case TimestampType(zoned=True):
+            return f"(unix_micros({later}) - unix_micros({earlier}))"
+        case TimestampType():  # by the clock on the wall, as the slack; rounded up to a second
+            ends = (f"hour({x}) * 3600 + minute({x}) * 60 + second({x})" for x in (later, earlier))
+            days, seconds = f"datediff(CAST({later} AS DATE), CAST({earlier} AS DATE))", ") - (".join(ends)
+            return f"((CAST({days} AS BIGINT) * 86400 + ({seconds}) + 1) * 1000000)"
         case _:
             return "CAST(NULL AS INT)"
 

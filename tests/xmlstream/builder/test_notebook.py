@@ -146,7 +146,7 @@ def test_the_notebook_of_the_cookbook_runs(tmp_path: Path, monkeypatch: pytest.M
     rows = [(1, "2026-11-19T10:00:00Z", "NO"), (2, "2026-11-19T11:00:00Z", "SE"), (3, "2026-11-20T10:00:00Z", "SE")]
     text = "".join(f'<order id="{i}"><at>{at}</at><country>{country}</country></order>' for i, at, country in rows)
     (tmp_path / "orders" / "1.xml").write_text(f"<orders>{text}</orders>")
-    magic = [block.text for block in blocks("xmlstream/manual/cookbook.md") if block.language == "ipython"]
+    magic = [block.text for block in blocks("xmlstream/manual/cookbook.md") if block.language == "none"]
     first = "import pyarrow as pa\nimport xmlstream as xs\nsession = xs.open_session(engine='duckdb')"
     cells = [first, *magic, "days.num_rows", "%%xmlstream\nSELECT * FROM nowhere"]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
