@@ -23,6 +23,7 @@ _PLACES = {
     "picture of a plan": "xmlstream.drawing.plan_picture.picture",
     "page of a plan": "xmlstream.drawing.plan_picture.plan_page",
     "picture of a run": "xmlstream.drawing.plan_picture.pictured",
+    "senders behind": "xmlstream.diagnosis.inspection.senders_behind",
     "answers so far": "xmlstream.diagnosis.so_far.answers_so_far",
     "monitor": "xmlstream.monitor.monitor.Monitor",
 }

@@ -46,6 +46,13 @@ class CellResult:
     schema: Schema
     summary: Summary
 
+    def __repr__(self) -> str:
+        """The first rows as lines, and the counts."""
+        rows = [
+            [a.domain.shown(row.get(a.name)) for a in self.schema] for row in self.tuples.slice(0, ROWS).to_pylist()
+        ]
+        return "\n".join(["\t".join(row) for row in [list(self.schema.names), *rows]] + [self.summary.counts])
+
     def _repr_html_(self) -> str:
         """The first rows as a table, and the summary with the plan."""
         head = "".join(f"<th>{escape(a.name)}</th>" for a in self.schema)

@@ -462,7 +462,7 @@ class TupleWindows:
 
 def _require_query(other: object) -> None:
     if not isinstance(other, Query):
-        hint = "xs.read(…) and xs.from_dataframe(frame), of a DataFrame of Spark's, make queries"
+        hint = "xs.read(…) makes queries, and xs.from_dataframe(frame, session=session) does of a table or a DataFrame"
         raise QueryError(f"{called(other)} is not a query", hint=hint)
 
 

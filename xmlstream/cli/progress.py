@@ -160,6 +160,12 @@ class LiveTable:
         if report.items_in:
             self._moved = time.monotonic()
 
+    def _waits(self) -> str:
+        """What the query waits for, as its page says; else the punctuations that inputs lack."""
+        causes = [cause for cause in self._view.waiting()["causes"] if cause["behind"]]
+        names = [name for cause in causes for name in cause["senders"] or [cause["input"]]]
+        return f"waits for {few(list(dict.fromkeys(names)))}" if names else waited_for(self._rows)
+
     def __rich__(self) -> RenderableType:
         if not self._progress.totals.slices and self._view.totals.last is BEFORE:
             self._spinner.update(text="no slice yet")
@@ -168,7 +174,7 @@ class LiveTable:
         self._spinner.update(text=Text(str(self._progress)))
         parts: list[RenderableType] = [self._table(), self._spinner]
         if self._follow and (idle := time.monotonic() - self._moved) >= IDLE_SECONDS:
-            parts.append(Text(f"no slice for {idle:.0f} s; {waited_for(self._rows)}", style="yellow"))
+            parts.append(Text(f"no slice for {idle:.0f} s; {self._waits()}", style="yellow"))
         return Group(*parts)
 
     def _table(self) -> Table:

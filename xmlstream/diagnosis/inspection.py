@@ -47,6 +47,7 @@ from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import STREAM
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.same_query import is_begun
+from xmlstream.runtime.progress import closing_rules
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
 SHOWN = 3
@@ -81,6 +82,16 @@ def inspect(
     """
     root = plan_of(checkpoint)
     return as_of_last_commit(lambda: _Inspection(checkpoint, root, functions).report(key))
+
+
+def senders_behind(checkpoint: LocalPlace) -> dict[str, tuple[str, ...]]:
+    """For each source, the senders within it that others have passed while rows wait, in words; as of the last commit.
+
+    Raises:
+        StateError: Nothing was committed yet, or the checkpoint is damaged.
+    """
+    rules = closing_rules(plan_of(checkpoint))
+    return {rules.get(each.source, each.source): each.senders for each in inspect(checkpoint).causes if each.senders}
 
 
 def as_of_last_commit(read: Callable[[], _Read]) -> _Read:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.records import Record
-from xmlstream.punct_ns.errors import counted, in_units
+from xmlstream.punct_ns.errors import counted, few, in_units
 from xmlstream.sources.xml.parser.findings_collector import Findings
 
 SLICES, SPAN = 40, timedelta(minutes=1)
@@ -116,7 +116,10 @@ class Behind(Record):
         reported: Whether this was reported, because it lasted too long.
         ended: Number of slices of the last reported time that has ended; 0 if there is none.
         longest: The seconds of the longest such time that has ended.
+        senders: The senders within the source that results wait for, as far as they are known.
     """
+
+    sparse = ("senders",)
 
     until: datetime
     slices: int = 0
@@ -125,6 +128,7 @@ class Behind(Record):
     reported: bool = False
     ended: int = 0
     longest: float = 0.0
+    senders: tuple[str, ...] = ()
 
     @property
     def lasted(self) -> timedelta:
@@ -159,8 +163,8 @@ class Behind(Record):
     @property
     def words(self) -> str:
         """The sentence about it."""
-        lasted = f"{counted(self.slices, 'slice')}, {in_units(self.lasted)}"
-        return f"{self.passed_by} closed more, and this source nothing for {lasted}, while results wait for it"
+        lasted, waits = f"{counted(self.slices, 'slice')}, {in_units(self.lasted)}", few(self.senders) or "it"
+        return f"{self.passed_by} closed more, and this source nothing for {lasted}, while results wait for {waits}"
 
 
 @dataclass(frozen=True, slots=True)

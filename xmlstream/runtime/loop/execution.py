@@ -13,19 +13,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.extensions import extension
 from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.state.ages import PurgeAfter
 from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.domain import Cut
-from xmlstream.punct_ns.errors import UngrammaticalStream, place
+from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, rosters
@@ -279,7 +281,7 @@ class Execution:
     def _noticed(self, slice_: _Begun, parts: Sequence[Walked]) -> Noticed:
         """What is noticed up to this slice."""
         found, kept = self._found(slice_.ranges), self._kept_behind()
-        noticed = self.noticed.plus(found, slice_.time, kept, self._of_rules(parts, kept))
+        noticed = self._with_senders(self.noticed.plus(found, slice_.time, kept, self._of_rules(parts, kept)))
         if self._inputs.closed:
             noticed.require_items()
         return replace(noticed, set_back=slice_.latest - slice_.shown)
@@ -405,6 +407,21 @@ class Execution:
                 below = (one for one in topological(node) if not one.inputs and not self._inputs.is_closed(one))
                 behind.update({self._names[one]: state.rows for one in below})
         return dict(behind)
+
+    def _with_senders(self, noticed: Noticed) -> Noticed:
+        """What is noticed, with the names of senders that results have waited for too long since this slice."""
+        late = {
+            name: one
+            for name, one in noticed.behind.items()
+            if one.reported and one.passed_by == _SENDERS and not one.senders
+        }
+        if not late:
+            return noticed
+        senders: dict[str, tuple[str, ...]] = {}
+        with suppress(StateError, OSError):  # nothing was committed yet
+            senders = extension("senders behind")(self._checkpoint.store)
+        named = {name: replace(one, senders=senders[name]) for name, one in late.items() if name in senders}
+        return replace(noticed, behind={**noticed.behind, **named})
 
     def _of_rules(self, parts: Sequence[Walked], kept: Mapping[str, int]) -> dict[str, tuple[bool, str]]:
         """For each source that rules punctuate: whether it has closed more, and who has passed it: `in1 has`."""
