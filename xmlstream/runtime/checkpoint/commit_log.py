@@ -62,9 +62,10 @@ class Declared(Record):
         time: When.
         added: The senders that are added to the source's rosters, as text.
         removed: The senders that are taken from them.
+        stream: The name of the one stream that it is about; empty for the whole source.
     """
 
-    sparse = ("added", "removed")
+    sparse = ("added", "removed", "stream")
 
     key: str
     source: str
@@ -73,6 +74,7 @@ class Declared(Record):
     time: datetime
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    stream: str = ""
 
     def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
         """The senders that are added, and those that are removed, as values of their attribute's domain."""
@@ -82,7 +84,8 @@ class Declared(Record):
     def __str__(self) -> str:
         changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
         what = self.punctuation or f"roster {' '.join(changes)}"
-        return f"{self.source} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
+        of = f"{self.source}/{self.stream}" if self.stream else self.source
+        return f"{of} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import STREAM
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
+from xmlstream.runtime.progress import sources_of_streams
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
 NOTES = "declared"
@@ -116,7 +117,7 @@ def declare(
             f"the query of checkpoint {store.where()} is closed: its input has ended for good",
             hint="there is nothing left to close",
         )
-    return _noted(store, [(name, str(each), (), ()) for name, each in made], by)
+    return _noted(store, [(name, str(each), (), (), stream.rstrip("/")) for name, each in made], by)
 
 
 def change_rosters(
@@ -162,16 +163,19 @@ def change_rosters(
                 raise UsageError(
                     f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
                 )
-        changes.append((name, "", tuple(added), tuple(removed)))
+        changes.append((name, "", tuple(added), tuple(removed), ""))
     return _noted(store, changes, by)
 
 
 def _noted(
-    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...]]], by: str | None
+    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...], str]], by: str | None
 ) -> list[Declared]:
     now, who = datetime.now(UTC), by or signature()
     keys = (f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json" for _ in made)
-    notes = [Declared(key, name, text, who, now, *more) for key, (name, text, *more) in zip(keys, made, strict=True)]
+    notes = [
+        Declared(key, name, text, who, now, added, removed, stream)
+        for key, (name, text, added, removed, stream) in zip(keys, made, strict=True)
+    ]
     for note in notes:
         DeclaredNotes(store).add(note)
     return notes
@@ -205,7 +209,8 @@ def _scans(root: Node, source: str) -> dict[str, Node]:
         return alike
     if alike := {name: node for name, node in scans.items() if name.lower() == source.lower()}:
         return alike
-    raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}")
+    streams = "; a stream of one is named with it, as SOURCE/FILE.xml" if sources_of_streams(root) else ""
+    raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}{streams}")
 
 
 def _said_of(scan: Node) -> Schema:
@@ -229,7 +234,11 @@ def _number(source: str, stream: str, last: Commit | None) -> int | None:
         for one in Offset.from_json(end).streams
     }
     if stream.rstrip("/") not in there:
-        hint = f"open are {few(list(there))}" if there else "a source of documents 'files' or 'directories' has some"
+        hint = (
+            f"open are {few([f'{source}/{name}' for name in there])}"
+            if there
+            else "a source of documents 'files' or 'directories' has some"
+        )
         raise UsageError(f"{source} has no open stream {stream}", hint=hint)
     return there[stream.rstrip("/")]
 

@@ -182,7 +182,7 @@ def test_one_stream_is_left_out(in_process: InProcessSession, tmp_path: Path) ->
     assert feed.run() == {}
     with pytest.raises(UsageError, match=r"t has no open stream z\.xml") as raised:
         feed.leave_out("z")
-    assert raised.value.hint == "open are a.xml, b.xml"
+    assert raised.value.hint == "open are t/a.xml, t/b.xml"
     feed.leave_out("b")
     assert feed.run() == {1: 2, 2: 1}
     feed.write("b", 7)
