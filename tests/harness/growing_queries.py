@@ -74,6 +74,7 @@ _FORMS: Mapping[str, str] = {
     "t: timestamp_micros({f}({0}))": "unix_micros",
     "t: {f}(unix_micros({0}))": "timestamp_micros timestamp_millis timestamp_seconds",
     "t: {f}('HOUR', {0})": "date_trunc",
+    "t: {f}({0}, 'Europe/Berlin')": "from_utc_timestamp to_utc_timestamp",
     "t: {f}(CAST({0} AS STRING))": "to_timestamp try_to_timestamp",
 }
 """For forms of calls, each with the attribute that it begins with, the functions that nest so."""

@@ -87,11 +87,11 @@ def _arguments() -> argparse.ArgumentParser:
     usage = "%%xmlstream [NAME] [--explain] [-o OUT] [--checkpoint DIR] [--follow] [--engine NAME]"
     made = _Arguments(prog="%%xmlstream", add_help=False, usage=usage)
     made.add_argument("name", nargs="?")
-    made.add_argument("--explain", action="store_true")
-    made.add_argument("-o", "--output")
-    made.add_argument("--checkpoint")
-    made.add_argument("--follow", action="store_true")
-    made.add_argument("--engine")
+    made.add_argument("-o", dest="output")
+    for name in ("output", "checkpoint", "engine"):
+        made.add_argument(f"--{name}")
+    for name in ("explain", "follow"):
+        made.add_argument(f"--{name}", action="store_true")
     return made
 
 

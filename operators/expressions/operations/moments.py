@@ -195,7 +195,7 @@ def _by_wall(name: str, parts: Sequence[Part], zone: str) -> Part:
         shown = at_local(utc.format(of.sql), wall)
     day = f"CAST({utc.format('moved')} AS DATE)"
     sql = computed_once(shown, "moved", within_calendar(day, "moved", name, TIMESTAMP))
-    return of.computed(sql, TIMESTAMP, seems=True, refuses=True)
+    return of.computed(sql, TIMESTAMP, refuses=True)
 
 
 _OFFSET = re.compile(r"[+-]\d\d:\d\d", re.ASCII)

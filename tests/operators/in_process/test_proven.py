@@ -361,6 +361,7 @@ def moments() -> list[str]:
     ]
     found += [f"date_trunc('{u}', t1)" for u in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "hour", "MINUTE", "SECOND")]
     found += [f"date_trunc('{u}', {a})" for u in ("YEAR", "hour") for a in ("n1", "day3")]
+    found += [f"{way}_utc_timestamp({of}1, 'Europe/Berlin')" for way in ("from", "to") for of in ("t",)]
     found += [f"trunc(day{i}, '{u}')" for u in ("MM", "YEAR", "QUARTER", "week") for i in (1, 3)] + ["last_day(day3)"]
     found += [f"unix_{u}(t1)" for u in ("seconds", "millis", "micros")] + ["unix_date(day1)", "date_from_unix_date(i1)"]
     found += [f"timestamp_{u}({a}1)" for u in ("seconds", "millis", "micros") for a in ("i", "b")]

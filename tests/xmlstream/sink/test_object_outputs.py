@@ -212,7 +212,7 @@ def test_damaged_and_missing_objects_are_found_by_a_start(in_process: Session, t
     with pytest.raises(StateError, match=f"{key} is not as it was published"):
         one(in_process, source, url, tmp_path / "state", keep_open=True)
     ObjectStore(url).delete(key)
-    with pytest.raises(StateError, match=f"the first is {key}"):
+    with pytest.raises(StateError, match=f"is gone: {key}"):
         one(in_process, source, url, tmp_path / "state", keep_open=True)
     one(in_process, documents(source), url, tmp_path / "state", moved=True)
     assert sorted(objects_in(url)) == [f"slice-{n:09}.xml" for n in (0, 2, 3)]

@@ -109,7 +109,7 @@ _PARTS = {
     "hints withtablehint": ("WITH (…) after a table", "leave it out"),
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
-    "attimezone": ("AT TIME ZONE", "on Spark write from_utc_timestamp(ts, 'Europe/Berlin')"),
+    "attimezone": ("AT TIME ZONE", "write from_utc_timestamp(ts, 'Europe/Berlin')"),
     "aliases": ("AS with several names", None),
     "lock locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
