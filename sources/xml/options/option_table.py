@@ -182,7 +182,7 @@ def _proper_name(name: str, giver: Giver) -> str:
     if proper is None:
         users = [known for known in OPTIONS if known not in SET_BY_QUERIES]
         others = f"the options are punctuate, {', '.join(users)}"
-        hint = _SPARKS.get(name.lower()) or did_you_mean(name, users, others, 0.75)
+        hint = _SPARKS.get(name.lower()) or did_you_mean(name, ["punctuate", *users], others, 0.75)
         raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
     option = OPTIONS[proper]
     if _GIVERS.index(option.giver) > _GIVERS.index(giver):

@@ -165,7 +165,7 @@ _FLAWS = {
     "Invalid bytes|Input is not proper": "what is not in UTF-8 has an encoding: option encoding 'ISO-8859-1'",
     "XML declaration allowed": "remove what stands before <?xml; if that is another document, write each into a file"
     " of its own",
-    r"Opening and ending tag mismatch: (\S+) .*and (\S+)": r"write </\1> in place of </\2>, or before it",
+    r"Opening and ending tag mismatch: (\S+) .*and ([^\s,]+)": r"write </\1> in place of </\2>, or before it",
     r"Namespace prefix (\S+) ": r"declare it in the start tag of the root: xmlns:\1='urn:\1'",
     "Attribute .* redefined": "an element has an attribute once: remove one of the two",
     "AttValue": "XML writes the value of an attribute in straight quotes: id='1'",

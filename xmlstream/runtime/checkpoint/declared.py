@@ -22,7 +22,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from xmlstream.dataclasses import replace
-from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.punctuators.roster import ByRoster, members_after
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
@@ -32,7 +32,6 @@ from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import STREAM
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
-from xmlstream.runtime.progress import sources_of_streams
 from xmlstream.sources.xml.splits.slice_planner import Offset
 
 NOTES = "declared"
@@ -209,7 +208,8 @@ def _scans(root: Node, source: str) -> dict[str, Node]:
         return alike
     if alike := {name: node for name, node in scans.items() if name.lower() == source.lower()}:
         return alike
-    streams = "; a stream of one is named with it, as SOURCE/FILE.xml" if sources_of_streams(root) else ""
+    has_streams = any(isinstance(node.operator, Streams) for node in topological(root))
+    streams = "; a stream of one is named with it, as SOURCE/FILE.xml" if has_streams else ""
     raise UsageError(f"the query has no source {source}", hint=f"it has {', '.join(scans)}{streams}")
 
 
