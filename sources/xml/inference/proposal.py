@@ -347,7 +347,7 @@ def _side_by_side(documents: Sequence[Document]) -> tuple[Guess, ...]:
     if len(growing) < 2:
         return ()
     are = f"{len(growing)} of the first {min(len(documents), _LOOKED_AT)} documents have no end"
-    return (Guess("documents", "files", f"a guess: {are}; so each is a stream that grows"),)
+    return (Guess("documents", "files", f"a guess: {are}; so each is a stream; infer of one tells its order"),)
 
 
 def _is_unfinished(document: Document) -> bool:
