@@ -171,12 +171,13 @@ class MemoryGauge:
         """Measures the session of Spark that `spark` returns; without a Java here there is only this process."""
         self._spark = spark
         self._looked, self._found = -math.inf, dict[str, int]()
+        self._had_java = False
 
     def bytes(self) -> dict[str, int]:
-        """The memory by process, at most a second old."""
-        now = time.monotonic()
-        if now - self._looked >= EVERY_SECONDS:
-            self._looked, self._found = now, dict(self._look())
+        """The memory by process, at most a second old, and not from before a Java has begun."""
+        now, has_java = time.monotonic(), hasattr(self._spark(), "sparkContext")
+        if now - self._looked >= EVERY_SECONDS or has_java is not self._had_java:
+            self._looked, self._found, self._had_java = now, dict(self._look()), has_java
         return self._found
 
     def _look(self) -> Iterator[tuple[str, int]]:
