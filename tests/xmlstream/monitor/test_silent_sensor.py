@@ -102,7 +102,7 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
             file.write(hours("S1", 2, 4))
         missing = "lacks hour 2 to 3; must send <*, [2,3], *, *>"
         wait_for(page, "#held", missing)
-        assert re.search(r"sensor2, since \d\d:\d\d: 2 rows\n", page.inner_text("#held"))
+        assert re.search(r"sensor2, since \d\d:\d\d: 2 groups\n", page.inner_text("#held"))
         page.click("#held summary")
         now = json.loads(asked(url, "healthz"))["slices"] - 1
         assert re.search(
