@@ -250,7 +250,7 @@ class _Operands:
 
 
 class Reordering:
-    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+    """Sums and products that Spark computes in another order, which overflow elsewhere: those of several constants.
 
     One operand and literals without a sign overflow in any order, or in none. Spark also puts together
     `1 + try_add(n, 1)`, whose overflow then raises an error. What is known of a tree is found once: a chain has as many
@@ -261,19 +261,28 @@ class Reordering:
         self._of: dict[int, tuple[exp.Expr, _Operands]] = {}
         self._has_attribute: Holding = {}
 
-    def require(self, tree: exp.Binary, type_: SqlType) -> None:
-        """Refuses a tree of that type.
+    def is_moved(self, tree: exp.Binary, type_: SqlType) -> bool:
+        """Whether Spark computes a tree of that type in another order, which matters.
 
         Raises:
-            NotProven: Spark may compute it in another order.
+            NotProven: One of its operands is a function that tries.
         """
         found = self._operands(tree, type(tree))
         if found.tries:
             raise NotProven(f"{tree.key.upper()} of a function that tries")
-        if 1 < found.constants < found.number and not (
-            found.number == found.constants + 1 and found.whole is not None and _agree(found.whole, tree, type_)
-        ):
-            raise NotProven(f"{tree.key.upper()} of several constants")
+        agrees = found.number == found.constants + 1 and found.whole is not None and _agree(found.whole, tree, type_)
+        return 1 < found.constants < found.number and not agrees
+
+    def sides(self, tree: exp.Binary) -> tuple[list[exp.Expr], list[exp.Expr]]:
+        """The operands that Spark computes first, those of attributes, and the constants."""
+        kind, first, constants, waiting = type(tree), list[exp.Expr](), list[exp.Expr](), [tree.unnest()]
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, kind):
+                waiting += [each.expression.unnest(), each.this.unnest()]
+            else:
+                (first if any_in(each, _is_attribute, self._has_attribute) else constants).append(each)
+        return first, constants
 
     def _operands(self, tree: exp.Expr, kind: type[exp.Expr]) -> _Operands:
         if not isinstance(tree, kind):

@@ -514,11 +514,25 @@ _OTHERS: Mapping[str, Function] = {
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
 }  # fmt: skip
 
+CASTS = {
+    **{name: name.upper() for name in ("bigint", "binary", "boolean", "double", "float", "int", "smallint", "string")},
+    **{"timestamp": "TIMESTAMP", "tinyint": "TINYINT", "decimal": "DECIMAL(10,0)"},
+}
+"""Types whose names Spark calls like functions: int(x) is CAST(x AS INT)."""
+
+
+def _cast(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 1 or parts[0].constant is not None:
+        raise NotProven(f"{name} of a literal")
+    return cast(parts[0], read_type(CASTS[name]), zone)
+
+
 FUNCTIONS: Mapping[str, Scalar] = {
     **{name: Scalar(plain.part, plain.rises) for name, plain in PLAIN.items()},
     **{name: Scalar(part) for name, part in _OTHERS.items()},
     **MOMENTS,
     **OF_NUMBERS,
+    **dict.fromkeys(CASTS, Scalar(_cast)),
     **dict.fromkeys(("greatest", "least"), Scalar(_extreme, "bounded")),
 }
 """The proven functions of one row, by name."""
