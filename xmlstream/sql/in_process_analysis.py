@@ -65,7 +65,8 @@ class ProvenAnalyst(WholeAnalyst):
         """Checks that the expression is a BOOLEAN."""
         found = self._translated(schema, expression)
         if found.type.name not in ("BOOLEAN", "VOID"):
-            raise QueryError(f"the condition {expression} is of type {found.type.name}, not BOOLEAN")
+            what = f"the condition {expression} is of type {found.type.name}, not BOOLEAN"
+            raise QueryError(what, hint="compare it, as in v > 0")
 
     def require_table(self, node: Node) -> None:
         """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
