@@ -80,8 +80,13 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
 }
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _MICROS: Mapping[str, int] = {
-    **{"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6},
-    **{"DAY": 86_400 * 10**6, "WEEK": 7 * 86_400 * 10**6},
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": 10**6,
+    "MINUTE": 60 * 10**6,
+    "HOUR": 3600 * 10**6,
+    "DAY": 86_400 * 10**6,
+    "WEEK": 7 * 86_400 * 10**6,
 }
 """Microseconds of a unit, in UTC."""
 _FAR = 100_000
@@ -199,7 +204,8 @@ class Translator:
             if any(part.type.name != type_.name for part in parts):
                 raise NotProven(f"{tree.key.upper()} of several constants")
             sides.append(reduce(lambda one, other: arithmetic(operator, one, other, self._zone), parts))
-        return arithmetic(operator, *sides, self._zone)
+        attributes, constants = sides
+        return arithmetic(operator, attributes, constants, self._zone)
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
         """A moment moved by an interval: by days of the calendar, and by microseconds."""

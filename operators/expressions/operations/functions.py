@@ -516,7 +516,9 @@ _OTHERS: Mapping[str, Function] = {
 
 CASTS = {
     **{name: name.upper() for name in ("bigint", "binary", "boolean", "double", "float", "int", "smallint", "string")},
-    **{"timestamp": "TIMESTAMP", "tinyint": "TINYINT", "decimal": "DECIMAL(10,0)"},
+    "timestamp": "TIMESTAMP",
+    "tinyint": "TINYINT",
+    "decimal": "DECIMAL(10,0)",
 }
 """Types whose names Spark calls like functions: int(x) is CAST(x AS INT)."""
 

@@ -620,7 +620,8 @@ def moments_of_groups() -> list[str]:
 
 
 OF_ONE = ("std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance")
-OF_TWO = ("corr", "covar_pop", "covar_samp", *(f"regr_{f}" for f in "avgx avgy intercept r2 slope sxx sxy syy".split()))
+_REGRESSIONS = ("avgx", "avgy", "intercept", "r2", "slope", "sxx", "sxy", "syy")
+OF_TWO = ("corr", "covar_pop", "covar_samp", *(f"regr_{f}" for f in _REGRESSIONS))
 
 
 def test_aggregates(answers: Answers) -> None:

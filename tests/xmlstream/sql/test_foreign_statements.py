@@ -1,4 +1,4 @@
-"""SQL as users of other systems write it: answered as DuckDB answers over the whole tables, or refused with what to write.
+"""SQL as users of other systems write it: answered as DuckDB answers over whole tables, or refused with what to write.
 
 `tests/data/foreign_statements.sql` has the statements by kind, the refused ones too: it says how much of other people's
 SQL works as it stands.
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -106,8 +105,8 @@ def whole() -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables in DuckDB."""
     with duckdb.connect() as connection:
         for name, (columns, _, rows) in TABLES.items():
-            columns = columns.replace("ARRAY<STRING>", "VARCHAR[]")
-            connection.execute(f"CREATE TABLE {name} ({columns}); INSERT INTO {name} VALUES {rows}")
+            made = f"CREATE TABLE {name} ({columns.replace('ARRAY<STRING>', 'VARCHAR[]')})"
+            connection.execute(f"{made}; INSERT INTO {name} VALUES {rows}")
         yield connection
 
 

@@ -231,7 +231,7 @@ def joined_asof(
         if len(compared) != 1:
             raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
         (match,) = compared
-        condition = replace(condition, residual=[part for part in condition.residual if part is not match])
+        condition = replace(condition, residual=tuple(part for part in condition.residual if part is not match))
     if not condition.equal:
         raise no_equality("an ASOF JOIN", condition.residual, kind, at, text)
     sides, strict = _order(match.unnest(), left, right, text)

@@ -126,8 +126,9 @@ def _follows_comma(view: exp.Expr) -> bool:
 def _is_of_join(version: exp.Expr) -> bool:
     """Whether a table FOR SYSTEM_TIME AS OF a time stands on the right of a join, inner or left."""
     join = version.parent.parent if version.parent is not None else None
-    is_inner = isinstance(join, exp.Join) and join.kind.upper() in ("", "INNER", "OUTER")
-    return is_inner and join.side.upper() in ("", "LEFT") and str(version.args.get("kind")).upper() == "AS OF"
+    if not isinstance(join, exp.Join) or str(version.args.get("kind")).upper() != "AS OF":
+        return False
+    return join.kind.upper() in ("", "INNER", "OUTER") and join.side.upper() in ("", "LEFT")
 
 
 def _is_rank(window: exp.Expr) -> bool:
