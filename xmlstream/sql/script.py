@@ -38,6 +38,7 @@ from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source, in_zone
+from xmlstream.sql.tables.stream_options import with_lists
 from xmlstream.sql.tables.streams import found, frame_of
 from xmlstream.sql.translation import planned, require_condition, sketched
 
@@ -231,14 +232,22 @@ def _tables(
     is_spark = session is not None and not is_in_process(session)
     frames = partial(frame_of, session) if is_spark else None
     tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
-    others = {
-        name: given(name) or (_of_session(session, name) if is_spark else None)
-        for name in _others(statements, declarations)
-    }
+
+    def other(name: str) -> Node | None:
+        return given(name) or (table_of_session(session, name) if is_spark else None)
+
+    declared = {name.lower(): node for name, node in tables.items()}
+    for name, declaration in declarations.items():
+        if name not in targets:
+            with declaration.placed():
+                tables[declaration.name] = with_lists(
+                    tables[declaration.name], lambda of: declared.get(of.lower()) or other(of)
+                )
+    others = {name: other(name) for name in _others(statements, declarations)}
     return tables | {name: node for name, node in others.items() if node is not None}
 
 
-def _of_session(spark: SparkSession, name: str) -> Node | None:
+def table_of_session(spark: SparkSession, name: str) -> Node | None:
     """A temporary view or table of a session as a static table; None if it has none of this name."""
     return static_frame(name, spark.table(quoted(name))) if spark.catalog.tableExists(quoted(name)) else None
 

@@ -25,6 +25,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.joining import (
     How,
     JoinCondition,
+    alternatives,
     is_asof,
     joined,
     joined_asof,
@@ -92,14 +93,20 @@ class From:
         """The tables joined in an order in which the conditions connect them, and the remaining conditions."""
         whole, waiting, rest = tables[0], list(tables[1:]), conditions
         while waiting:
+            either: list[tuple[Relation, list[exp.Expr], JoinCondition]] = []
             for table in waiting:
                 here, there = set(whole.node.schema.names), set(table.node.schema.names)
                 usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
-                found = split_condition(usable, whole.node.schema, table.node.schema)
+                schemas = whole.node.schema, table.node.schema
+                found = split_condition(usable, *schemas)
                 if found.equal:
                     break
+                if alternatives(found.residual, *schemas):
+                    either.append((table, usable, found))
             else:
-                raise no_equality("a join", rest, "inner", at, self._text)
+                if not either:
+                    raise no_equality("a join", at, self._text)
+                table, usable, found = either[0]
             whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]

@@ -13,7 +13,7 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
-from xmlstream.operators.punctuators.roster import ByRoster
+from xmlstream.operators.punctuators.roster import ByRoster, Listed
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
@@ -51,6 +51,11 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
             [ByRoster("n", "ts", (datetime(2026, 11, 25, 9, tzinfo=UTC),))],
         ),
         ("order of n, roster of line (3,1,2)", [ByRoster("n", "line", (3, 1, 2))]),
+        ("roster of SID from senders", [ByRoster(None, "SID", (), listed=Listed("senders", "sid"))]),
+        (
+            "roster of sid FROM `the units` . unit, order of n, slack 3",
+            [ByRoster("n", "sid", (), 3, Listed("the units", "unit"))],
+        ),
         (
             "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
             [ByPredicate("line IN (1, 2) AND sid = 'a;b'", ("n", "sid"))],
