@@ -76,7 +76,7 @@ def found_in(session: Session, tables: Mapping[str, Any]) -> Callable[[str], Nod
     return lambda name: given_table(session, *by_name[name.lower()]) if name.lower() in by_name else None
 
 
-def listed(session: Session, node: Node, tables: Mapping[str, Any] | None = None) -> Node:
+def with_given_lists(session: Session, node: Node, tables: Mapping[str, Any] | None = None) -> Node:
     """A source whose rosters know the tables that list their members: given ones, or those of Spark's session."""
     found = found_in(session, tables or {})
     return with_lists(

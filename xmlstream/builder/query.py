@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from xmlstream.builder import method_sql
-from xmlstream.builder.given_tables import listed
+from xmlstream.builder.given_tables import with_given_lists
 from xmlstream.builder.method_sql import JoinType, argument
 from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
@@ -319,7 +319,7 @@ class Query(Runnable):
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
-        return Query(self.spark, listed(self.spark, ruled(self.root, [rule], ungrammatical), tables))
+        return Query(self.spark, with_given_lists(self.spark, ruled(self.root, [rule], ungrammatical), tables))
 
     def group_by(self, *keys: str | Column) -> Groups:
         """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""

@@ -50,7 +50,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     rates: Annotated[
         str | None,
-        option("PACES", "With --promises, how fast tuples come: 'bid 500/s; bid.auction 20/s, open 10m'.", "--rates"),
+        option("RATES", "With --promises, how fast tuples come: 'bid 500/s; bid.auction 20/s, open 10m'.", "--rates"),
     ] = None,
     metrics: Annotated[
         str | None,
@@ -198,16 +198,16 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
 def _promises(root: Node, rates: str | None, metrics: str | None, *, as_json: bool) -> str:
     """The smallest sets of schemes that suffice, at given or measured rates; what is given counts."""
     from xmlstream.optimizer.rules import optimized
-    from xmlstream.safety.promises import Pace, in_words, paces_of, promise_sets
+    from xmlstream.safety.promises import Rate, promise_sets, rates_of, sets_in_words
 
-    paces = {} if metrics is None else {name: Pace(rate) for name, rate in measured_paces(metrics).items()}
-    found = promise_sets(root, optimized, {**paces, **paces_of(rates or "", root)})
+    known = {} if metrics is None else {name: Rate(rate) for name, rate in measured_per_second(metrics).items()}
+    found = promise_sets(root, optimized, {**known, **rates_of(rates or "", root)})
     if as_json:
         return json.dumps([each.json() for each in found], ensure_ascii=False, indent=2)
-    return in_words(found)
+    return sets_in_words(found)
 
 
-def measured_paces(path: str) -> dict[str, float]:
+def measured_per_second(path: str) -> dict[str, float]:
     """The average number of tuples a second that each source and operator of a run has emitted, by name.
 
     Raises:
@@ -222,10 +222,10 @@ def measured_paces(path: str) -> dict[str, float]:
     if not elapsed:
         hint = "name the checkpoint of a run with several slices; or state them, as in --rates 'bid 500/s'"
         raise UsageError(f"{path} has no slices between which time has passed", hint=hint)
-    paces: dict[str, float] = {}
+    found: dict[str, float] = {}
     for one in (one for record in records[1:] for one in record.report.operators):
-        paces[one.name.lower()] = paces.get(one.name.lower(), 0) + one.tuples_out / elapsed
-    return paces
+        found[one.name.lower()] = found.get(one.name.lower(), 0) + one.tuples_out / elapsed
+    return found
 
 
 def measured_rates(path: str) -> dict[str, float]:

@@ -18,8 +18,8 @@ punctuations are lost that describe the keys only together.
 selected. For that the select itself must emit a punctuation for hours from 5 on (Tucker et al. 2003, §6.2). The rule
 applies if the predicate restricts an attribute that groups above the select (of a group_by, a distinct, or the keys of
 a join) do not have, or if an order above it begins with what is excluded: `WHERE value > 250 ORDER BY value`. It does
-not matter what sources promise, since they may also send other punctuations. A result with `punctuations 'all'` asks
-its selects for the same (`punctuate_results`).
+not matter what sources promise, since they may also send other punctuations. With `punctuations 'all'` so do those
+of a result (`punctuate_results`).
 
 What is excluded and what is closed may together be all. Of a closed stream an operator cuts the values of kept tuples
 out at its keys only (`xmlstream.operators.state.blocked_set`), so other attributes may then close later than without

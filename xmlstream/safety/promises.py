@@ -2,11 +2,11 @@
 
 The schemes that sources declare are set aside, and the joins are chosen anew for each set. For each set: what a result
 waits for, and how long after its first tuple at most; how many rows are kept at most; and about how many bytes of
-punctuations an hour its sources write. The numbers follow from paces: how many tuples a source sends, how many new
+punctuations an hour its sources write. The numbers follow from rates: how many tuples a source sends, how many new
 values an attribute has, and how long a value is open, from its first tuple to its punctuation.
 
 By Little's law a log has no more rows than come while the value is open that they wait for. What a join emits is taken
-for as much as its greatest input, as by the choice of joins; so what is kept above one is an estimate, and is said to be
+for as much as its greatest input, as by the choice of joins; so what is kept above one is an estimate, and is called
 one, unless its rows are by attributes of one source.
 
 Source: Tucker et al. 2007, §10 (sets of schemes, a bound on state, how much a query benefits); Li et al. 2006, §5.2
@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Combines
-from xmlstream.operators.merge import Merge
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.numeric_type import NumericType
@@ -37,7 +36,7 @@ MOST = 6
 """Most sets to list."""
 
 _FORM = "bid 500/s; bid.auction 20/s, open 10m: tuples of a source, new values of an attribute, how long one is open"
-_PACE = re.compile(
+_RATE = re.compile(
     r"\s*(?P<of>[^\s;,]+)\s+(?:(?P<number>\d+(?:\.\d+)?)\s*/\s*(?P<unit>s|m|min|h|d)\b)?"
     r"\s*,?\s*(?:open\s+(?P<open>[^;,]+?))?\s*",
     re.IGNORECASE,
@@ -47,22 +46,22 @@ _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Rate:
     """How fast tuples of a source, or new values of an attribute, come, and how many seconds a value is open."""
 
     per_second: float | None = None
     open: float | None = None
 
 
-Paces = Mapping[str, Pace]
-"""Paces by the names of sources, and of their attributes as `bid.auction`, in lower case."""
+Rates = Mapping[str, Rate]
+"""Rates by the names of sources, and of their attributes as `bid.auction`, in lower case."""
 
 
-def paces_of(text: str, root: Node) -> dict[str, Pace]:
-    """The paces that a text states for the sources of a plan, such as `bid 500/s; bid.auction 20/s, open 10m`.
+def rates_of(text: str, root: Node) -> dict[str, Rate]:
+    """The rates that a text states for the sources of a plan, such as `bid 500/s; bid.auction 20/s, open 10m`.
 
     Raises:
-        UsageError: A pace cannot be read, or there is no such source or attribute.
+        UsageError: A rate cannot be read, or there is no such source or attribute.
     """
     known = {
         name
@@ -70,16 +69,16 @@ def paces_of(text: str, root: Node) -> dict[str, Pace]:
         if isinstance(node.operator, Scan)
         for name in (node.operator.name, *(f"{node.operator.name}.{of}" for of in node.schema.names))
     }
-    found: dict[str, Pace] = {}
+    found: dict[str, Rate] = {}
     for part in filter(str.strip, text.split(";")):
-        read = _PACE.fullmatch(part)
+        read = _RATE.fullmatch(part)
         if read is None or not (read["number"] or read["open"]):
             raise UsageError(f"the rate '{part.strip()}' cannot be read", hint=_FORM)
         if read["of"].lower() not in map(str.lower, known):
             hint = did_you_mean(read["of"], sorted(known), f"there are {', '.join(sorted(known))}")
             raise UsageError(f"there is no {read['of']}", hint=hint)
         number = float(read["number"]) / _UNITS[read["unit"].lower()] if read["number"] else None
-        found[read["of"].lower()] = Pace(number, seconds("open", read["open"]) if read["open"] else None)
+        found[read["of"].lower()] = Rate(number, seconds("open", read["open"]) if read["open"] else None)
     return found
 
 
@@ -94,7 +93,7 @@ class PromiseSet:
         kept: For each log its operator, its rows in words, and how many they are at most; None if that is not known.
         estimated: Whether what is kept is an estimate, since a join emits it.
         bytes: About how many bytes of punctuations an hour sources write; None if that is not known.
-        lacks: The paces that would be needed to know more.
+        lacks: The rates that would be needed to know more.
         declared: Whether the sources declare it now.
     """
 
@@ -144,7 +143,7 @@ class PromiseSet:
         }
 
 
-def promise_sets(root: Node, plan: Callable[[Node], Node], paces: Paces, most: int = MOST) -> list[PromiseSet]:
+def promise_sets(root: Node, plan: Callable[[Node], Node], rates: Rates, most: int = MOST) -> list[PromiseSet]:
     """The smallest sets of schemes under which a query over streams without an end answers and stays bounded.
 
     The set that its sources declare is the last one, unless it is among the others.
@@ -152,7 +151,7 @@ def promise_sets(root: Node, plan: Callable[[Node], Node], paces: Paces, most: i
     Args:
         root: The query as it is written.
         plan: Makes the plan that runs, with the joins chosen.
-        paces: The known paces.
+        rates: The known rates.
         most: Most sets to list.
     """
     scans = {node.operator.name: node.operator for node in topological(root) if isinstance(node.operator, Scan)}
@@ -163,7 +162,7 @@ def promise_sets(root: Node, plan: Callable[[Node], Node], paces: Paces, most: i
     if _texts(written) not in map(_texts, found) and _is_bounded(judged(plan(root), follow=True)):
         found.append(written)
     return [
-        _counted(plan(_with_schemes(root, one)), one, paces, declared=_texts(one) == _texts(written)) for one in found
+        _counted(plan(_with_schemes(root, one)), one, rates, declared=_texts(one) == _texts(written)) for one in found
     ]
 
 
@@ -193,10 +192,10 @@ def _with_schemes(root: Node, schemes: Mapping[str, Sequence[Scheme]]) -> Node:
     return made[root]
 
 
-def _counted(root: Node, schemes: Mapping[str, Sequence[Scheme]], paces: Paces, *, declared: bool) -> PromiseSet:
+def _counted(root: Node, schemes: Mapping[str, Sequence[Scheme]], rates: Rates, *, declared: bool) -> PromiseSet:
     """A set with its numbers."""
     verdict = judged(root, follow=True)
-    counts = _Counts(paces, verdict.by_node)
+    counts = _Counts(rates, verdict.by_node)
     waits = [one for one in verdict.operators if one.answers.when is When.CLOSED]
     kept = tuple(
         (one.name, each.model.what, counts.rows(each, one.node)) for one in verdict.operators for each in one.keeps
@@ -218,16 +217,16 @@ def _counted(root: Node, schemes: Mapping[str, Sequence[Scheme]], paces: Paces, 
 
 @dataclass(slots=True)
 class _Counts:
-    """What follows from paces, with the verdicts on a plan; paces that are not known are noted in `lacks`."""
+    """What follows from rates, with the verdicts on a plan; rates that are not known are noted in `lacks`."""
 
-    paces: Paces
+    rates: Rates
     known: Verdicts
     lacks: list[str] = field(default_factory=list)
     estimates: bool = False
 
-    def _pace(self, name: str, of: str) -> float | None:
-        """A pace by its name: `per_second` or `open`; noted if it is not known."""
-        value: float | None = getattr(self.paces.get(name.lower(), Pace()), of)
+    def _rate(self, name: str, of: str) -> float | None:
+        """A rate by its name: `per_second` or `open`; noted if it is not known."""
+        value: float | None = getattr(self.rates.get(name.lower(), Rate()), of)
         if value is None:
             self.lacks.append(f"{name} {'…/s' if of == 'per_second' else 'open …'}")
         return value
@@ -236,14 +235,16 @@ class _Counts:
         """The most tuples a second that a node emits, above a join an estimate; None if that is not known."""
         match node.operator:
             case Scan(name=name):
-                return self._pace(name, "per_second")
+                return self._rate(name, "per_second")
             case Static():
                 return 0.0
         below = [self._tuples(each) for each in node.inputs]
         if None in below:
             return None
         self.estimates |= isinstance(node.operator, Combines)
-        return sum(filter(None, below)) if isinstance(node.operator, Merge) else max(filter(None, below), default=0.0)
+        return (
+            max(filter(None, below), default=0.0) if isinstance(node.operator, Combines) else sum(filter(None, below))
+        )
 
     def open(self, found: Waiting, node: Node) -> float | None:
         """The most seconds that a value is open for which an operator waits; None if that is not known.
@@ -270,7 +271,7 @@ class _Counts:
         options = source.operator.options
         if options.schema.index(name) in options.structural.unique:
             return 0.0
-        return self._pace(f"{source.label}.{name}", "open")
+        return self._rate(f"{source.label}.{name}", "open")
 
     def rows(self, kept: Kept, node: Node) -> float | None:
         """The most rows of a log; None if that is not known."""
@@ -294,9 +295,9 @@ class _Counts:
             return None
         (source,) = sources
         own = list(dict.fromkeys(name for ((_, name),) in found))
-        paces = [self.paces.get(f"{source.label}.{name}".lower(), Pace()).per_second for name in own[: len(own) == 1]]
-        paces.append(self.paces.get(source.label.lower(), Pace()).per_second)
-        return min((pace for pace in paces if pace is not None), default=None)
+        rates = [self.rates.get(f"{source.label}.{name}".lower(), Rate()).per_second for name in own[: len(own) == 1]]
+        rates.append(self.rates.get(source.label.lower(), Rate()).per_second)
+        return min((rate for rate in rates if rate is not None), default=None)
 
     def bytes(self, root: Node, schemes: Mapping[str, Sequence[Scheme]]) -> float | None:
         """About how many bytes of punctuations an hour sources write; None if that is not known."""
@@ -305,8 +306,8 @@ class _Counts:
             if not isinstance(node.operator, Scan):
                 continue
             for scheme in schemes.get(node.operator.name, ()):
-                new = [self.paces.get(f"{node.label}.{name}".lower(), Pace()).per_second for name in scheme.attributes]
-                each = self._pace(node.label, "per_second") if None in new else max(filter(None, new), default=0.0)
+                new = [self.rates.get(f"{node.label}.{name}".lower(), Rate()).per_second for name in scheme.attributes]
+                each = self._rate(node.label, "per_second") if None in new else max(filter(None, new), default=0.0)
                 if each is None:
                     return None
                 total += each * 3600 * _punctuation_bytes(node.operator, scheme)
@@ -331,7 +332,7 @@ def _value_bytes(attribute: Attribute) -> int:
     return 6 if isinstance(sql, NumericType) else 8
 
 
-def in_words(found: Sequence[PromiseSet]) -> str:
+def sets_in_words(found: Sequence[PromiseSet]) -> str:
     """The sets as text for people."""
     if not found:
         return "No promise of one attribute per source makes it answer and stay bounded: explain says what else would."

@@ -45,11 +45,11 @@ class Senders:
     def __init__(self, session: Session, home: Path, *members: str, order: str = "", written: bool = False) -> None:
         self.session, self.home, self.documents, self.written = session, home, 0, written
         (home / "in").mkdir(parents=True)
-        self.list(*members)
+        self.write(*members)
         listed = f"({', '.join(members)})" if written else "from senders"
         self.of = {"HOME": str(home), "MEMBERS": listed, "ORDER": order}
 
-    def list(self, *members: str) -> None:
+    def write(self, *members: str) -> None:
         """Writes the table anew, each sender twice, and with an empty line."""
         self.members = members
         lines = [f"{number},{who}" for number, who in enumerate([*members, *members])]
@@ -88,7 +88,7 @@ class Senders:
     def change(self, *members: str) -> None:
         """Has the list be another one: the table's, or by what is added and removed."""
         before, state = self.members, self.home / "state"
-        self.list(*members)
+        self.write(*members)
         added, removed = ([w for w in one if w not in other] for one, other in ((members, before), (before, members)))
         if self.written and (added or removed):
             change_rosters(state, plan_of(state), self.last, "report", added, removed, "ann")
@@ -120,7 +120,7 @@ def test_another_list_counts_at_a_restart(session: Session, tmp_path: Path, capl
     feed.send("S1", "S2", hour=1)
     feed.send("S1", hour=2)
     assert feed.run() == {1: 2}
-    feed.list("S1", "S3")
+    feed.write("S1", "S3")
     assert feed.run() == {1: 2}
     assert "report roster from senders +S3 -S2" in caplog.text
     feed.send("S3", hour=2)
@@ -154,7 +154,7 @@ def test_it_is_read_again_while_a_query_runs(session: Session, tmp_path: Path) -
     try:
         running.processAllAvailable()
         assert feed.read() == []
-        feed.list("S1")
+        feed.write("S1")
         (note,) = feed.read()
         assert (note.added, note.removed, note.by) == ((), ("S2",), "ann")
         assert feed.read() == [], "it waits already"
@@ -179,7 +179,7 @@ def test_say_reads_it_again_and_says_what_changed(in_process: InProcessSession, 
     assert refused in say("report", "--remove", "S2")
     with pytest.raises(UsageError, match=refused) as raised:
         change_rosters(tmp_path / "state", plan_of(tmp_path / "state"), feed.last, "report", (), ("S2",))
-    feed.list("S1")
+    feed.write("S1")
     hint = (raised.value.hint or "").rpartition(": xmlstream ")[2].split()
     assert hint[0] == "say"
     assert "report roster from senders -S2, declared by " in CliRunner().invoke(app, hint).output
@@ -220,7 +220,7 @@ def test_a_list_from_a_table_closes_what_the_list_closes(
             for feed in feeds:
                 feed.send(who, hour=hours[who] + 20 * (who not in members))
         if drawn.random() < 0.6:
-            answers = []
+            answers: list[object] = []
             for feed in feeds:
                 try:
                     answers.append(feed.run())
@@ -249,7 +249,7 @@ def test_a_list_counts_once_whenever_a_run_is_killed(
     feed.send("S1", hour=1)
     if not first:
         feed.run()
-        feed.list("S1", "S3")
+        feed.write("S1", "S3")
     calls = []
     try:
         with dying(0, (of, name), behind=behind) as calls:
@@ -257,7 +257,7 @@ def test_a_list_counts_once_whenever_a_run_is_killed(
     except Died:
         pass
     assert calls or (name, first) in {("add", True), ("forget", True)}
-    feed.list("S1", "S3")
+    feed.write("S1", "S3")
     assert feed.run() == {}
     feed.send("S3", hour=1)
     assert feed.run() == {1: 2}
@@ -331,7 +331,7 @@ def test_a_table_that_lists_nobody_at_the_beginning_is_refused(session: Session,
     feed.send("S1", hour=1)
     with pytest.raises(InputError, match="the static table senders lists no sid"):
         feed.run()
-    feed.list("S1")
+    feed.write("S1")
     assert feed.run() == {1: 1}
 
 

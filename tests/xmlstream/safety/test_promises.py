@@ -14,7 +14,7 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.scheme import format_schemes
-from xmlstream.safety.promises import Pace, PromiseSet, in_words, paces_of, promise_sets
+from xmlstream.safety.promises import PromiseSet, Rate, promise_sets, rates_of, sets_in_words
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read
 
@@ -31,9 +31,9 @@ def plan(query: str, auction: str = "", bid: str = "") -> Node:
     return read(AUCTIONS.format(auction, bid) + query).sketch()
 
 
-def found(query: str, paces: str = "", **declared: str) -> list[PromiseSet]:
+def found(query: str, rates: str = "", **declared: str) -> list[PromiseSet]:
     root = plan(query, **declared)
-    return promise_sets(root, optimized, paces_of(paces, root))
+    return promise_sets(root, optimized, rates_of(rates, root))
 
 
 def schemes(sets: list[PromiseSet]) -> list[dict[str, str]]:
@@ -61,7 +61,7 @@ def test_unique_ids_are_no_promise_to_ask_for() -> None:
     assert sets[0].rows == 7200, "auctions while they are open, and no bid behind its auction"
 
 
-def test_the_numbers_follow_from_the_paces() -> None:
+def test_the_numbers_follow_from_the_rates() -> None:
     (one, _) = found(HIGHEST, "bid 10/s; bid.auction 1/s, open 10min")
     assert one.waits == "when auction closes"
     assert one.after == 600
@@ -75,16 +75,16 @@ def test_what_is_not_known_is_asked_for() -> None:
     (one, _) = found(HIGHEST, "bid 10/s")
     assert (one.rows, one.after) == (None, None)
     assert one.bytes is not None, "one for each tuple at most"
-    words = in_words([one])
+    words = sets_in_words([one])
     asked = re.search(r"--rates '([^']*)'", words)
     assert asked is not None
-    assert paces_of(asked[1].replace("…", "1").replace("open 1", "open 1h"), plan(HIGHEST))
+    assert rates_of(asked[1].replace("…", "1").replace("open 1", "open 1h"), plan(HIGHEST))
 
 
 def test_what_is_kept_above_a_join_is_an_estimate_unless_its_rows_are_those_of_a_source() -> None:
-    paces = "bid 10/s; auction 1/s; auction.id open 0s; bid.auction open 1h"
+    rates = "bid 10/s; auction 1/s; auction.id open 0s; bid.auction open 1h"
     query = JOINED.replace("price", "{}, max(price) AS m") + " GROUP BY seller, id{}"
-    by_auction, by_both = (found(query.format(*more), paces) for more in (("1 AS one", ""), ("bidder", ", bidder")))
+    by_auction, by_both = (found(query.format(*more), rates) for more in (("1 AS one", ""), ("bidder", ", bidder")))
     assert [one.estimated for one in by_auction] == [False] * len(by_auction)
     assert by_auction[0].kept[-1] == ("group_by", "groups", 3600.0)
     assert all(one.estimated for one in by_both)
@@ -99,11 +99,11 @@ def test_a_query_that_needs_nothing_says_so() -> None:
 
 
 def test_a_query_that_no_promise_mends_says_so() -> None:
-    assert "No promise of one attribute per source" in in_words(found("SELECT count(*) AS n FROM bid"))
+    assert "No promise of one attribute per source" in sets_in_words(found("SELECT count(*) AS n FROM bid"))
 
 
 @pytest.mark.parametrize(
-    ("paces", "what"),
+    ("rates", "what"),
     [
         ("bid", "cannot be read"),
         ("bid 3", "cannot be read"),
@@ -112,12 +112,12 @@ def test_a_query_that_no_promise_mends_says_so() -> None:
         ("bid.auction open soon", "is not a span of time"),
     ],
 )
-def test_a_pace_that_cannot_be_read_is_refused(paces: str, what: str) -> None:
+def test_a_pace_that_cannot_be_read_is_refused(rates: str, what: str) -> None:
     with pytest.raises(UsageError, match=what) as raised:
-        paces_of(paces, plan(HIGHEST))
+        rates_of(rates, plan(HIGHEST))
     if what == "cannot be read":
         written = (raised.value.hint or "").partition(": ")[0]
-        assert paces_of(written, plan(HIGHEST)) == {"bid": Pace(500), "bid.auction": Pace(20, 600)}
+        assert rates_of(written, plan(HIGHEST)) == {"bid": Rate(500), "bid.auction": Rate(20, 600)}
 
 
 def test_the_command_lists_them(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def _no_roster(member: str, listed: str, what: str, table: str = "senders") -> U
 
 
 def with_lists(node: Node, table_of: Callable[[str], Node | None]) -> Node:
-    """A table, each roster of which that a static table lists knows the leaf that reads it.
+    """A table whose rosters know the leaf that reads their list, as far as a static table has it.
 
     Raises:
         QueryError: There is no such table, it is not static, has no such column, or one of another type.
