@@ -180,6 +180,12 @@ def with_names(expressions: Sequence[str | Column], named: Mapping[str, str]) ->
     return (*expressions, *(f"{sql_text(text)} AS {quoted(name)}" for name, text in named.items()))
 
 
+def alias_of(given: str | Column) -> str | None:
+    """The name that an expression gives itself by AS; None if it gives none."""
+    tree = parse_statements(QueryText.joined(["SELECT ", argument(given)]))[0].tree.expressions[0]
+    return tree.alias or None
+
+
 def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
     """The parts separated by commas, each on a line of its own, since a part may end with a comment."""
     listed = [separated for part in parts for separated in (part, "\n, ")]

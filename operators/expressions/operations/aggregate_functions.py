@@ -335,7 +335,7 @@ def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     """`collect_set` or `collect_list`, of an order of its own: only for functions that sort it or count it."""
-    if has_floating(of.type):
+    if distinct and has_floating(of.type):
         raise NotProven(f"collect_set({of.type.name})")
     call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
     empty = f"CAST([] AS {in_duckdb(ArrayType(of.type))})"

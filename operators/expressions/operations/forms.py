@@ -438,6 +438,8 @@ class Translator:
             return self._sorted(tree)
         if name == "arrays_zip":
             return self._zipped(tree)
+        if name == "collect_list":  # the rows of a function of groups, which sorts them itself
+            return self._collected(tree)
         return self._rows(tree, Rows())
 
     def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:

@@ -272,6 +272,8 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
     name, number = call_name(call), len(call.expressions)
+    if _called_with_groups(call) is not None:
+        return None
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
     least, most = _ARGUMENTS.get(name, (0, 255))
@@ -284,6 +286,18 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
         return f"{name} takes a day and a number of days", hint
     numbers = f"{least}" if least == most else f"at least {least}" if most == 255 else f"{least} to {most}"
     return f"{name} takes {numbers} argument{'s' * (numbers != '1')}, not {number}", hint
+
+
+def call_of_groups(select: exp.Select) -> exp.Anonymous | None:
+    """The call of a function of groups, with the keys, that is the only item of a SELECT; None if there is none."""
+    return _called_with_groups(select.expressions[0]) if len(select.expressions) == 1 else None
+
+
+def _called_with_groups(item: exp.Expr) -> exp.Anonymous | None:
+    """The call within `inline(…)` that stands for a function of groups (`xmlstream.sql.clauses.group_functions`)."""
+    (call,) = item.expressions if call_name(item) == "inline" and len(item.expressions) == 1 else (None,)
+    function = known_by(call_name(call))
+    return call if function is not None and function.is_of_groups else None
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
