@@ -40,7 +40,14 @@ RULES = {
     "roster": "roster of k (a, b), order of x",
     "roster, slack": "roster of k (a, b), order of x, slack {slack}",
 }
-FAR = {"DATE": "300", "TIMESTAMP": "90d", "TIMESTAMP_NTZ": "90d", "TINYINT": "100", "DECIMAL(5,2)": "500", "BIGINT": "9000000000"}
+FAR = {
+    "DATE": "300",
+    "TIMESTAMP": "90d",
+    "TIMESTAMP_NTZ": "90d",
+    "TINYINT": "100",
+    "DECIMAL(5,2)": "500",
+    "BIGINT": "9000000000",
+}
 
 
 def cases() -> list[tuple[str, str]]:
