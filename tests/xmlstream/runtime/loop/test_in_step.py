@@ -221,7 +221,7 @@ BELOW = {
     "qualify": "SELECT x, v FROM t QUALIFY row_number() OVER (PARTITION BY x ORDER BY arrival) = 1",
     "distinct on first": "SELECT x, min_by(v, ts) AS v FROM t GROUP BY x",
 }
-"""Queries over t of which x is handed on as it is; a join that fills sides with nulls on both, and LIMIT, are left out."""
+"""Queries over t that hand x on as it is: not FULL JOIN, which makes nulls of it, nor LIMIT, which holds all back."""
 
 OF_THREE = "".join(
     f"CREATE TABLE {name} (x INT, k INT, v INT, ts TIMESTAMP, tags ARRAY<INT>) USING punctuated_xml"
