@@ -159,10 +159,8 @@ SELECT t.k, u.x FROM t JOIN u ON t.k = u.k + 1;
 SELECT t.k, u.x FROM t JOIN u ON t.k + 1 = u.k + 1;
 SELECT t.k, u.x FROM (t JOIN u ON t.k = u.k);
 SELECT a.name, b.price FROM bid AS b LEFT JOIN person AS a ON a.id = b.bidder AND a.state = 'OR';
--- refused
 SELECT t.s, u.x FROM t JOIN u ON t.k = u.k OR t.v = u.v;
 SELECT t.s, u.x FROM t JOIN u ON (t.k = u.k AND t.v = 1) OR (t.k = u.k AND u.v = 2);
--- refused
 SELECT count(*) AS n FROM t JOIN u ON t.k = u.k OR t.v = u.v;
 SELECT b.price, a.category FROM bid AS b JOIN auction AS a ON b.auction = a.id AND b.ts BETWEEN a.opens AND a.expires;
 -- refused
