@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import count
 
 from sqlglot import exp
@@ -25,7 +25,13 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     order_key,
     over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import Reordering, arithmetic, beside_decimals, signed
+from xmlstream.operators.expressions.operations.arithmetic import (
+    Reordering,
+    arithmetic,
+    beside_decimals,
+    in_any_order,
+    signed,
+)
 from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
@@ -58,7 +64,7 @@ from xmlstream.operators.expressions.operations.spark_type import (
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.punct_ns.slices import own
-from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL, ArrayType, Field, SqlType, StructType
+from xmlstream.punct_ns.sql_type import INTEGERS, TEMPORAL, ArrayType, Field, StructType
 
 BIGINT, BOOLEAN, DOUBLE, INT, STRING = map(read_type, ("BIGINT", "BOOLEAN", "DOUBLE", "INT", "STRING"))
 
@@ -194,18 +200,7 @@ class Translator:
         if isinstance(around, type(tree)):  # which puts all together
             self._waiting[id(tree)] = found.type.name
             return found
-        return self._reordered(tree, operator, found.type)
-
-    def _reordered(self, tree: exp.Binary, operator: str, type_: SqlType) -> Part:
-        """A sum or a product in Spark's order: the attributes, and the constants, which are put together before."""
-        sides = list[Part]()
-        for operands in self._order.sides(tree):
-            parts = self.parts(operands)
-            if any(part.type.name != type_.name for part in parts):
-                raise NotProven(f"{tree.key.upper()} of several constants")
-            sides.append(reduce(lambda one, other: arithmetic(operator, one, other, self._zone), parts))
-        attributes, constants = sides
-        return arithmetic(operator, attributes, constants, self._zone)
+        return in_any_order(operator, self.parts(self._order.operands(tree)), found.type)
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
         """A moment moved by an interval: by days of the calendar, and by microseconds."""

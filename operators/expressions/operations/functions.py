@@ -283,7 +283,7 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not any(part.type.name == "STRING" for part in parts) or any(part.type.kind in NESTED for part in parts):
         kinds, types = [part.type.kind for part in parts], ", ".join(part.type.name for part in parts)
-        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[0] == "ARRAY" else ["STRING"]] * len(parts))
+        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[:1] == ["ARRAY"] else ["STRING"]] * len(parts))
     parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
