@@ -36,7 +36,7 @@ QUERIES = {
     "distinct": "SELECT DISTINCT auction, bidder FROM bid",
     "join": "SELECT id, seller, bidder FROM auction JOIN bid ON bid.auction = auction.id",
     "anti": "SELECT id, seller FROM auction WHERE NOT EXISTS (SELECT 1 FROM bid WHERE bid.auction = auction.id)",
-    "alternatives": "SELECT id, bidder FROM auction JOIN bid ON bid.auction = auction.id OR bid.auction = auction.seller",
+    "alternatives": "SELECT id, bidder FROM auction JOIN bid ON auction = id OR auction = seller",
     "join of groups": "SELECT seller, id, count(*) AS n FROM auction JOIN bid ON auction = id GROUP BY seller, id",
 }
 
