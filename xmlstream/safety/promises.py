@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.behaviour import Combines
+from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import UsageError, did_you_mean
 from xmlstream.punct_ns.numeric_type import NumericType
@@ -27,7 +28,7 @@ from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
 from xmlstream.punct_ns.temporal_type import DateType, TemporalType
 from xmlstream.safety.changes import origins
-from xmlstream.safety.remedies import remedies
+from xmlstream.safety.remedies import candidates, remedies
 from xmlstream.safety.verdicts import Kept, QueryVerdict, Verdicts, Waiting, When, judged
 from xmlstream.safety.words import closing, waiting
 from xmlstream.sources.xml.options.formats import seconds
@@ -158,12 +159,34 @@ def promise_sets(root: Node, plan: Callable[[Node], Node], rates: Rates, most: i
     bare = _with_schemes(root, {})
     found = [dict[str, Sequence[Scheme]]()] if _is_bounded(judged(plan(bare), follow=True)) else []
     found += [{name: [scheme] for name, scheme in one.promises} for one in remedies(bare, follow=True, most=most)]
+    found = found or list(filter(None, [_least(bare, plan)]))
     written = {name: _written(scan) for name, scan in scans.items() if _written(scan)}
     if _texts(written) not in map(_texts, found) and _is_bounded(judged(plan(root), follow=True)):
         found.append(written)
     return [
         _counted(plan(_with_schemes(root, one)), one, rates, declared=_texts(one) == _texts(written)) for one in found
     ]
+
+
+def _least(bare: Node, plan: Callable[[Node], Node]) -> dict[str, Sequence[Scheme]] | None:
+    """A set of which no scheme can be left out, several of one source; None if all schemes do not suffice."""
+    any_plan = joined_at_once(bare)
+    scans = {node.operator.name: node for node in topological(bare) if isinstance(node.operator, Scan)}
+    left = [(name, scheme) for name, scan in scans.items() for scheme in candidates(scan.schema)]
+
+    def by_source(some: Sequence[tuple[str, Scheme]]) -> dict[str, Sequence[Scheme]]:
+        return {name: [scheme for of, scheme in some if of == name] for name in dict.fromkeys(of for of, _ in some)}
+
+    def suffice(some: Sequence[tuple[str, Scheme]]) -> bool:
+        return _is_bounded(judged(any_plan, follow=True, additions=by_source(some)))
+
+    if not suffice(left):
+        return None
+    for one in reversed(left):  # prefixes, which need an order, go first
+        if suffice(fewer := [other for other in left if other is not one]):
+            left = fewer
+    found = by_source(left)
+    return found if _is_bounded(judged(plan(_with_schemes(bare, found)), follow=True)) else None
 
 
 def _texts(schemes: Mapping[str, Sequence[Scheme]]) -> dict[str, str]:
@@ -335,7 +358,7 @@ def _value_bytes(attribute: Attribute) -> int:
 def sets_in_words(found: Sequence[PromiseSet]) -> str:
     """The sets as text for people."""
     if not found:
-        return "No promise of one attribute per source makes it answer and stay bounded: explain says what else would."
+        return "No promises of one attribute each make it answer and stay bounded: explain says what else would."
     lines = ["It answers and stays bounded under each of these sets of promises:"]
     lines += [f"\n{number}. {one}" for number, one in enumerate(found, 1)]
     if lacks := list(dict.fromkeys(each for one in found for each in one.lacks)):

@@ -48,6 +48,12 @@ def test_the_smallest_sets_come_first_and_each_suffices() -> None:
         assert judged(optimized(plan(JOINED, **options)), follow=True).is_safe
 
 
+def test_a_source_may_need_several() -> None:
+    either = "SELECT id, bidder FROM auction JOIN bid ON bid.auction = auction.id OR bid.bidder = auction.seller"
+    (one,) = schemes(found(either))
+    assert one == {"auction": "id; seller", "bid": "auction; bidder"}
+
+
 def test_what_is_declared_is_among_them_and_marked() -> None:
     declared = found(HIGHEST, bid=", schemes 'auction, bidder; auction'")
     assert [one.declared for one in declared] == [False, False, True]
@@ -99,7 +105,7 @@ def test_a_query_that_needs_nothing_says_so() -> None:
 
 
 def test_a_query_that_no_promise_mends_says_so() -> None:
-    assert "No promise of one attribute per source" in sets_in_words(found("SELECT count(*) AS n FROM bid"))
+    assert "No promises of one attribute each" in sets_in_words(found("SELECT count(*) AS n FROM bid"))
 
 
 @pytest.mark.parametrize(
