@@ -89,6 +89,33 @@ def test_rows_come_sorted_by_their_columns_null_last(session: Session, tmp_path:
     assert rows_of(query) == [(["5.0", "5.0", "3.0", "-inf", "nan", "None"],)]
 
 
+TYPES = {
+    "BOOLEAN": "v > 3",
+    "SMALLINT": "CAST(k AS SMALLINT)",
+    "BIGINT": "CAST(k AS BIGINT) * 4000000000",
+    "FLOAT": "CAST(v / 3 AS FLOAT)",
+    "DOUBLE": "v / 3",
+    "DECIMAL(9,2)": "CAST(k AS DECIMAL(9,2))",
+    "STRING": "CAST(k AS STRING)",
+    "DATE": "CAST(timestamp_seconds(k * 100000) AS DATE)",
+    "TIMESTAMP": "timestamp_millis(k * 7)",
+    "TIMESTAMP_NTZ": "CAST(timestamp_millis(k * 7) AS TIMESTAMP_NTZ)",
+    "ARRAY<DOUBLE>": "array(v, NULL, 1.5D)",
+    "STRUCT<x:INT,y:ARRAY<STRING>>": "named_struct('x', k, 'y', array('a', CAST(k AS STRING)))",
+}
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_value_of_each_type_comes_through_as_it_is(session: Session, tmp_path: Path, type_: str) -> None:
+    given = stream(session, tmp_path, "1,5 2,NaN 3,. 1,-2.5 .,4", "2,5").select("k", f"{TYPES[type_]} AS x")
+    expected = str(rows_of(given))  # since NaN is not NaN
+    for function in (lambda rows: rows, lambda rows: rows.to_pylist()):
+        assert str(rows_of(given.group_by("k").apply(function, f"k INT, x {type_}"))) == expected
+        if not type_.startswith(("ARRAY", "STRUCT")):
+            for of_key in (function, lambda rows: rows.select(["k"])):
+                assert str(rows_of(given.group_by("x").apply(of_key, f"k INT, x {type_}"))) == expected
+
+
 def in_two(key: Any, rows: pa.Table) -> Iterator[dict[str, Any]]:
     yield {"n": rows.num_rows, "K": key.k}
     yield {"n": key[0]}
@@ -105,6 +132,18 @@ FORMS: list[tuple[Any, list[Any]]] = [
     (lambda rows: rows.select(["k"]).append_column("n", rows["k"]), [1, 1]),
     (lambda rows: rows.slice(0, 0).select(["k"]).append_column("n", rows["k"].slice(0, 0)), []),
 ]
+
+
+TEXTS = [pa.array(["a", None], type_) for type_ in (pa.string(), pa.large_string(), pa.string_view())]
+TEXTS += [pa.array(["a", None]).dictionary_encode()]
+
+
+@pytest.mark.parametrize("texts", TEXTS, ids=lambda texts: str(texts.type))
+def test_texts_are_returned_as_other_libraries_have_them(
+    in_process: InProcessSession, tmp_path: Path, texts: pa.Array[Any]
+) -> None:
+    query = stream(in_process, tmp_path, "1,5 <1>").group_by("k").apply(lambda rows: pa.table({"t": texts}), "t STRING")
+    assert rows_of(query) == [("a",), (None,)]
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))
