@@ -56,7 +56,7 @@ def applied(call: exp.Anonymous, relation: Relation, analyst: Analyst, text: Que
     items = [*(Item(key, named(key)) for key in by_name.values()), Item(result, of_group)]
     made = select_items(groups, items, analyst).node
     assert function.type.element is not None
-    element = Attribute(row, Domain(function.type.element.name))
+    element = Attribute(row, Domain(function.type.element.name, nullable=False))
     exploded = Node(Explode(result, element, replaces=True), (made,), "explode")
     folded = {name.lower(): key for name, key in by_name.items()}
     columns = []
