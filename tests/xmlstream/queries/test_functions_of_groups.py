@@ -135,8 +135,8 @@ FORMS: list[tuple[Any, list[Any]]] = [
 ]
 
 
-TEXTS = [pa.array(["a", None], type_) for type_ in (pa.string(), pa.large_string(), pa.string_view())]
-TEXTS += [pa.array(["a", None]).dictionary_encode()]
+TEXTS: list[Any] = [pa.array(["a", None], type_) for type_ in (pa.string(), pa.large_string(), pa.string_view())]
+TEXTS += [TEXTS[0].dictionary_encode()]
 
 
 @pytest.mark.parametrize("texts", TEXTS, ids=lambda texts: str(texts.type))
