@@ -241,6 +241,20 @@ def test_keys_are_computed_renamed_and_windows(session: Session, tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_a_window_is_a_key(session: Session, tmp_path: Path) -> None:
+    given = stream(session, tmp_path, "11,5 12,6 21,1 <(,19]>", "30,1", schemes="k prefix")
+    moments = given.select("timestamp_seconds(k * 60) AS ts", "v")
+    for window, name in (("window(ts, '20 minutes', '10 minutes') AS w", "w"), ("window(ts, '20 minutes')", "window")):
+        query = moments.group_by(window).apply(
+            lambda key, rows: {"n": rows.num_rows, "key": ",".join(key._fields)},
+            f"`{name}.start` TIMESTAMP, n INT, key STRING",
+        )
+        assert [str(scheme) for scheme in query.plan.schemes] == [f"`{name}.start` prefix"]
+        (first, *_), *others = [found for found, _ in slices(query)]
+        assert first[1:] == (2, f"{name}_start,{name}_end")
+        assert (first[0].minute, others != []) == (0, True)
+
+
 def test_the_result_goes_on_through_other_operators(session: Session, tmp_path: Path) -> None:
     given = stream(session, tmp_path, "1,5 1,6 2,7 <1>", "2,9 3,1 <2>")
     spread = given.group_by("k").apply(lambda rows: [{"v": v} for v in rows["v"].to_pylist()], "k INT, v DOUBLE")
@@ -259,6 +273,9 @@ NOT_SO: list[tuple[Any, str]] = [
     (lambda g: g.apply(listed, ""), "a schema without attributes"),
     (lambda g: g.apply(lambda a, b, c: [], "k INT"), "does not take a key and rows: lambda takes 3 arguments, not 2"),
     (lambda g: g.apply(dict, "k INT"), "is a class"),
+    (lambda g: g.query.group_by("count(*)").apply(listed, LISTED), "an aggregate as a key of groups"),
+    (lambda g: g.query.group_by("session_window(timestamp_seconds(k), '1 day')").apply(listed, "n INT"), "session_win"),
+    (lambda g: g.query.group_by("k + 1 AS k").apply(listed, LISTED), "would get two columns k"),
     (lambda g: g.query.select("k", "map('a', k) AS m").group_by("k").apply(listed, "k INT"), "the column m, of type"),
 ]
 
@@ -341,8 +358,10 @@ def test_sql_calls_it_over_a_table(
 
 
 NOT_IN_SQL = [
-    ("SELECT * FROM listed(TABLE(s))", "the groups of listed are not given", (3, 15)),
-    ("SELECT * FROM listed(s)", "the groups of listed are not given", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s))", "listed has no groups", (3, 15)),
+    ("SELECT * FROM listed(s)", "listed has no groups", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s) PARTITION BY k, v)", "listed takes a table, and nothing else", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s) PARTITION BY window(v, '1 hour'))", "window(…) is not supported as a key", (3, 44)),
     ("SELECT * FROM listed(TABLE(s) PARTITION BY k ORDER BY v)", "ORDER BY of the rows of listed", (3, 55)),
     ("SELECT listed(k) AS x FROM s", "listed is a function of groups, which stands in FROM", (3, 8)),
     ("SELECT * FROM listed(TABLE(s) PARTITION BY kk)", "there is no attribute kk", (3, 44)),
