@@ -102,7 +102,7 @@ def answers_as_defined(session: Session, directory: Path, seed: int) -> None:
 
     for _ in range(random.choice((0, 2))):  # while the document grows
         done = path.stat().st_size if path.exists() else 0
-        path.write_text(text[: random.randrange(done, len(text)) + 1], encoding="utf-8")
+        path.write_text(text[: random.randrange(done, len(text) + 1)], encoding="utf-8")
         run(keep_open=True)
     path.write_text(text, encoding="utf-8")
     for slices in random.choice(((), (0, 1), (0, 0, 2))):  # it dies at a commit, and the next run goes on

@@ -433,12 +433,10 @@ class Groups:
         """
         name = re.sub(r"\W", "", getattr(function, "__name__", type(function).__name__))
         made = declared_function(function, name, f"TABLE ({schema})")
-        named_keys = [key for key in self.keys if method_sql.alias_of(key) is not None]
-        keys = [
-            quoted(method_sql.alias_of(key) or "") if key in named_keys else method_sql.argument(key)
-            for key in self.keys
-        ]
-        over = ["(SELECT *, ", *method_sql.sql_list(named_keys), " FROM `input`)"] if named_keys else ["`input`"]
+        pairs = [method_sql.named_key(key) for key in self.keys]
+        keys = [method_sql.argument(text) if name is None else quoted(name) for text, name in pairs]
+        named = [text for text, name in pairs if name is not None]
+        over = ["(SELECT *, ", *method_sql.sql_list(named), " FROM `input`)"] if named else ["`input`"]
         return self.query._of(f"SELECT inline({made.key}(", *method_sql.separated(keys), ")) FROM ", *over)
 
     def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:

@@ -192,8 +192,12 @@ class Rewriting:
             hint = f"write {function.name}(…) where an expression may stand; one that RETURNS TABLE (…) stands in FROM"
             raise self.text.error(f"{function.name} is a function of one row, and no table", at, hint)
         if not isinstance(data, exp.Table | exp.Subquery) or data.args.get("partition") is None:
-            hint = f"write FROM {function.name}(TABLE(t) PARTITION BY k), or WITH SINGLE PARTITION for all rows at once"
-            raise self.text.error(f"the groups of {function.name} are not given", at, hint)
+            several = len(call.expressions) > 1
+            what = f"{function.name} takes a table, and nothing else" if several else f"{function.name} has no groups"
+            hint = (
+                f"write FROM {function.name}(TABLE(t) PARTITION BY k), several keys as (k, l); or WITH SINGLE PARTITION"
+            )
+            raise self.text.error(what, at, hint)
         if data.args.get("order") is not None:
             hint = "the rows come sorted by their columns: name first what counts first, TABLE(SELECT ts, v, k FROM t)"
             raise self.text.error(f"ORDER BY of the rows of {function.name} is not supported", data.args["order"], hint)

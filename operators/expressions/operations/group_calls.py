@@ -133,8 +133,8 @@ class GroupCall(ArrowCall):
 
 @lru_cache(maxsize=64)
 def _key_of(names: tuple[str, ...]) -> Any:
-    """The class of keys of these names."""
-    return namedtuple("Key", names, rename=True)
+    """The class of keys of these names; the ends of a window are `w_start` and `w_end`."""
+    return namedtuple("Key", [name.replace(".", "_") for name in names], rename=True)
 
 
 def _sorted(rows: pa.Table) -> pa.Table:

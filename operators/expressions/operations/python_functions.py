@@ -433,7 +433,9 @@ def is_wider(to: pa.DataType, of: pa.DataType) -> bool:
     if isinstance(to, pa.StructType) and isinstance(of, pa.StructType):
         same = [field.name for field in to] == [field.name for field in of]
         return same and all(is_wider(one.type, other.type) for one, other in zip(to, of, strict=True))
-    if pa.types.is_null(of) or (pa.types.is_large_string(of) and pa.types.is_string(to)):
+    if isinstance(of, pa.DictionaryType):
+        return is_wider(to, of.value_type)
+    if pa.types.is_null(of) or (pa.types.is_string(to) and of in (pa.large_string(), pa.string_view())):
         return True
     if pa.types.is_integer(of):
         return pa.types.is_integer(to) or pa.types.is_floating(to) or pa.types.is_decimal(to)

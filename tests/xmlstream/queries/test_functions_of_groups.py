@@ -67,17 +67,18 @@ def test_a_group_is_given_as_a_whole_once_it_is_closed(session: Session, tmp_pat
     assert rows_of(query) == [(1, 3, [3.0, 4.0, 5.0]), (2, 3, [1.0, 7.0, 9.0]), (None, 1, [8.0])]
 
 
-def test_each_group_is_given_once(in_process: InProcessSession, tmp_path: Path) -> None:
-    called = []
+def test_each_group_is_given_once(session: Session, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
 
-    def noted(key: Any, rows: pa.Table) -> list[Any]:
-        called.append((key.k, rows.num_rows))
-        return []
+    def noted(key: Any, rows: pa.Table) -> dict[str, int]:
+        with log.open("a") as file:  # which Spark's workers write, too
+            file.write(f"{key.k} {rows.num_rows}\n")
+        return {"n": rows.num_rows}
 
-    texts = [f"{' '.join(f'{k},{v}' for v in range(5))}" for k in range(3000)]
-    query = stream(in_process, tmp_path, " ".join(texts), "7,1 <7>").group_by("k").apply(noted, "k INT, n INT")
-    assert query.where("n > 3").to_arrow().num_rows == 0
-    assert sorted(called) == [(k, 5 + (k == 7)) for k in range(3000)]
+    texts = " ".join(f"{k},{v}" for k in range(3000) for v in range(5))
+    query = stream(session, tmp_path, texts, "7,1 <7>").group_by("k").apply(noted, "k INT, n INT").where("n > 3")
+    assert query.select("n + k AS m", "n").join(query.select("k"), "m = k").to_arrow().num_rows == 2995
+    assert sorted(log.read_text().splitlines()) == sorted(f"{k} {5 + (k == 7)}" for k in range(3000))
 
 
 def test_rows_come_sorted_by_their_columns_null_last(session: Session, tmp_path: Path) -> None:
@@ -87,6 +88,33 @@ def test_rows_come_sorted_by_their_columns_null_last(session: Session, tmp_path:
         query.to_arrow()
     query = given.group_by("k").apply(lambda rows: [{"vs": [*map(str, rows["v"].to_pylist())]}], "vs ARRAY<STRING>")
     assert rows_of(query) == [(["5.0", "5.0", "3.0", "-inf", "nan", "None"],)]
+
+
+TYPES = {
+    "BOOLEAN": "v > 3",
+    "SMALLINT": "CAST(k AS SMALLINT)",
+    "BIGINT": "CAST(k AS BIGINT) * 4000000000",
+    "FLOAT": "CAST(v / 3 AS FLOAT)",
+    "DOUBLE": "v / 3",
+    "DECIMAL(9,2)": "CAST(k AS DECIMAL(9,2))",
+    "STRING": "CAST(k AS STRING)",
+    "DATE": "CAST(timestamp_seconds(k * 100000) AS DATE)",
+    "TIMESTAMP": "timestamp_millis(k * 7)",
+    "TIMESTAMP_NTZ": "CAST(timestamp_millis(k * 7) AS TIMESTAMP_NTZ)",
+    "ARRAY<DOUBLE>": "array(v, NULL, 1.5D)",
+    "STRUCT<x:INT,y:ARRAY<STRING>>": "named_struct('x', k, 'y', array('a', CAST(k AS STRING)))",
+}
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_value_of_each_type_comes_through_as_it_is(session: Session, tmp_path: Path, type_: str) -> None:
+    given = stream(session, tmp_path, "1,5 2,NaN 3,. 1,-2.5 .,4", "2,5").select("k", f"{TYPES[type_]} AS x")
+    expected = str(rows_of(given))  # since NaN is not NaN
+    for function in (lambda rows: rows, lambda rows: rows.to_pylist()):
+        assert str(rows_of(given.group_by("k").apply(function, f"k INT, x {type_}"))) == expected
+        if not type_.startswith(("ARRAY", "STRUCT")):
+            for of_key in (function, lambda rows: rows.select(["k"])):
+                assert str(rows_of(given.group_by("x").apply(of_key, f"k INT, x {type_}"))) == expected
 
 
 def in_two(key: Any, rows: pa.Table) -> Iterator[dict[str, Any]]:
@@ -105,6 +133,18 @@ FORMS: list[tuple[Any, list[Any]]] = [
     (lambda rows: rows.select(["k"]).append_column("n", rows["k"]), [1, 1]),
     (lambda rows: rows.slice(0, 0).select(["k"]).append_column("n", rows["k"].slice(0, 0)), []),
 ]
+
+
+TEXTS: list[Any] = [pa.array(["a", None], type_) for type_ in (pa.string(), pa.large_string(), pa.string_view())]
+TEXTS += [TEXTS[0].dictionary_encode()]
+
+
+@pytest.mark.parametrize("texts", TEXTS, ids=lambda texts: str(texts.type))
+def test_texts_are_returned_as_other_libraries_have_them(
+    in_process: InProcessSession, tmp_path: Path, texts: pa.Array[Any]
+) -> None:
+    query = stream(in_process, tmp_path, "1,5 <1>").group_by("k").apply(lambda rows: pa.table({"t": texts}), "t STRING")
+    assert rows_of(query) == [("a",), (None,)]
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))
@@ -201,6 +241,20 @@ def test_keys_are_computed_renamed_and_windows(session: Session, tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_a_window_is_a_key(session: Session, tmp_path: Path) -> None:
+    given = stream(session, tmp_path, "11,5 12,6 21,1 <(,19]>", "30,1", schemes="k prefix")
+    moments = given.select("timestamp_seconds(k * 60) AS ts", "v")
+    for window, name in (("window(ts, '20 minutes', '10 minutes') AS w", "w"), ("window(ts, '20 minutes')", "window")):
+        query = moments.group_by(window).apply(
+            lambda key, rows: {"n": rows.num_rows, "key": ",".join(key._fields)},
+            f"`{name}.start` TIMESTAMP, n INT, key STRING",
+        )
+        assert [str(scheme) for scheme in query.plan.schemes] == [f"`{name}.start` prefix"]
+        (first, *_), *others = [found for found, _ in slices(query)]
+        assert first[1:] == (2, f"{name}_start,{name}_end")
+        assert (first[0].minute, others != []) == (0, True)
+
+
 def test_the_result_goes_on_through_other_operators(session: Session, tmp_path: Path) -> None:
     given = stream(session, tmp_path, "1,5 1,6 2,7 <1>", "2,9 3,1 <2>")
     spread = given.group_by("k").apply(lambda rows: [{"v": v} for v in rows["v"].to_pylist()], "k INT, v DOUBLE")
@@ -219,6 +273,9 @@ NOT_SO: list[tuple[Any, str]] = [
     (lambda g: g.apply(listed, ""), "a schema without attributes"),
     (lambda g: g.apply(lambda a, b, c: [], "k INT"), "does not take a key and rows: lambda takes 3 arguments, not 2"),
     (lambda g: g.apply(dict, "k INT"), "is a class"),
+    (lambda g: g.query.group_by("count(*)").apply(listed, LISTED), "an aggregate as a key of groups"),
+    (lambda g: g.query.group_by("session_window(timestamp_seconds(k), '1 day')").apply(listed, "n INT"), "session_win"),
+    (lambda g: g.query.group_by("k + 1 AS k").apply(listed, LISTED), "would get two columns k"),
     (lambda g: g.query.select("k", "map('a', k) AS m").group_by("k").apply(listed, "k INT"), "the column m, of type"),
 ]
 
@@ -301,8 +358,10 @@ def test_sql_calls_it_over_a_table(
 
 
 NOT_IN_SQL = [
-    ("SELECT * FROM listed(TABLE(s))", "the groups of listed are not given", (3, 15)),
-    ("SELECT * FROM listed(s)", "the groups of listed are not given", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s))", "listed has no groups", (3, 15)),
+    ("SELECT * FROM listed(s)", "listed has no groups", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s) PARTITION BY k, v)", "listed takes a table, and nothing else", (3, 15)),
+    ("SELECT * FROM listed(TABLE(s) PARTITION BY window(v, '1 hour'))", "window(…) is not supported as a key", (3, 44)),
     ("SELECT * FROM listed(TABLE(s) PARTITION BY k ORDER BY v)", "ORDER BY of the rows of listed", (3, 55)),
     ("SELECT listed(k) AS x FROM s", "listed is a function of groups, which stands in FROM", (3, 8)),
     ("SELECT * FROM listed(TABLE(s) PARTITION BY kk)", "there is no attribute kk", (3, 44)),

@@ -28,6 +28,7 @@ from xmlstream.sql.clauses.plan_builder import keyed, select_items
 from xmlstream.sql.clauses.relation import Item, Relation, resolve, window_of
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
+from xmlstream.sql.spark.functions import aggregates_in
 
 
 def applied(call: exp.Anonymous, relation: Relation, analyst: Analyst, text: QueryText) -> Relation:
@@ -39,6 +40,7 @@ def applied(call: exp.Anonymous, relation: Relation, analyst: Analyst, text: Que
     function, relation = known_by(call_name(call)), relation.whole()
     assert function is not None
     _require_columns(function, relation, call, text)
+    _require_keys(call, text)
     trees = [tree for key in call.expressions for tree in _key(key, relation, text)]
     node, keys = keyed(relation.node, trees, [], analyst)
     shown = {field.attribute: field.name for field in relation.fields if field.starred}
@@ -56,7 +58,7 @@ def applied(call: exp.Anonymous, relation: Relation, analyst: Analyst, text: Que
     items = [*(Item(key, named(key)) for key in by_name.values()), Item(result, of_group)]
     made = select_items(groups, items, analyst).node
     assert function.type.element is not None
-    element = Attribute(row, Domain(function.type.element.name))
+    element = Attribute(row, Domain(function.type.element.name, nullable=False))
     exploded = Node(Explode(result, element, replaces=True), (made,), "explode")
     folded = {name.lower(): key for name, key in by_name.items()}
     columns = []
@@ -81,6 +83,22 @@ def _key(key: exp.Expr, relation: Relation, text: QueryText) -> list[exp.Expr]:
     return [resolve(key, relation, text).unnest()]
 
 
+def _require_keys(call: exp.Anonymous, text: QueryText) -> None:
+    """Refuses aggregates and time windows as keys."""
+    for found in aggregates_in(*call.expressions):
+        raise text.error("an aggregate as a key of groups is not supported", found, "compute it in a query below")
+    for name, hint in _WINDOWS.items():
+        for found in call.find_all(exp.Anonymous):
+            if call_name(found) == name:
+                raise text.error(f"{name}(…) is not supported as a key of a function's groups", found, hint)
+
+
+_WINDOWS = {
+    "window": "compute it in a query below, SELECT *, window(ts, '10 minutes') AS w, and group by w",
+    "session_window": "sessions have aggregates alone: group by a key that ends, or by window(ts, '10 minutes') AS w",
+}
+
+
 def _structure(columns: Mapping[str, str]) -> exp.Anonymous:
     """A structure of attributes, by the names of its fields."""
     pairs = ((exp.Literal.string(name), named(attribute)) for name, attribute in columns.items())
@@ -92,10 +110,10 @@ def _require_columns(function: PythonFunction, relation: Relation, call: exp.Exp
     seen = set[str]()
     for field in (field for field in relation.fields if field.starred):
         type_ = relation.node.schema.attribute(field.attribute).domain.sql
-        hint = f"name what it is to have: {function.name}(TABLE(SELECT a, b FROM t) PARTITION BY a)"
         if field.name.lower() in seen:
-            raise text.error(f"the function {function.name} would get two columns {field.name}", call, hint)
+            what = f"the function {function.name} would get two columns {field.name}"
+            raise text.error(what, call, "give one of them another name in the query below")
         if not is_passed(type_):
             what = f"the function {function.name} cannot take the column {field.name}, of type {type_.name}"
-            raise text.error(what, call, hint)
+            raise text.error(what, call, "select what it is to have in the query below, without this column")
         seen.add(field.name.lower())
