@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,18 +68,29 @@ def kept(
             return _said(_table([row for node, name in _named(root) for row in _logs(node, name, last)]), last)
         node, name = _chosen(root, operator)
         log = _log(node, name, log)
-        own = open_session(conf={"spark.sql.session.timeZone": _zone(store), "threads": "1"}, engine="duckdb")
-        try:
-            with tempfile.TemporaryDirectory(prefix="xmlstream-", ignore_cleanup_errors=True) as directory:
-                scratch = folder_at(directory)
-                last = as_of_last_commit(lambda: linked(store, scratch))
-                return _said(_rows(own if session is None else session, root, node, log, last, scratch), last)
-        finally:
-            own.stop()
+        with _reading(session, store) as reading, _scratch() as scratch:
+            last = as_of_last_commit(lambda: linked(store, scratch))
+            return _said(_rows(reading, root, node, log, last, scratch), last)
 
 
-def _zone(store: Folder) -> str:
-    return QueryRecord.of(store).timeZone
+@contextmanager
+def _reading(session: Session | None, store: Folder) -> Iterator[Session]:
+    """The session, or one of DuckDB for as long as it reads."""
+    if session is not None:
+        yield session
+        return
+    conf = {"spark.sql.session.timeZone": QueryRecord.of(store).timeZone, "threads": "1"}
+    own = open_session(conf=conf, engine="duckdb")
+    try:
+        yield own
+    finally:
+        own.stop()
+
+
+@contextmanager
+def _scratch() -> Iterator[Folder]:
+    with tempfile.TemporaryDirectory(prefix="xmlstream-", ignore_cleanup_errors=True) as directory:
+        yield folder_at(directory)
 
 
 def _said(table: pa.Table, last: Commit) -> pa.Table:
