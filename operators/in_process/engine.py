@@ -466,7 +466,7 @@ _MEANT: tuple[tuple[str, str], ...] = (
     (r"Overflow in (?:addition|subtraction|multiplication) of DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
     (r"Overflow (?:in|on) |overflow in|Overflow on abs", "ARITHMETIC_OVERFLOW"),
     (r"(?:to|cast value .* to) (?:type )?DECIMAL|Casting value .* to type DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
-    (r"Type INT128 .* destination type INT64", "ARITHMETIC_OVERFLOW"),
+    (r"Type INT128 .* destination type INT(?:32|64)", "ARITHMETIC_OVERFLOW"),
     (r"Failed to cast decimal value .* to type INT", "CAST_OVERFLOW"),
     (r"Could not convert string", "CAST_INVALID_INPUT"),
     (r"can't be cast because the value is out of range|out of range for the destination", "CAST_OVERFLOW"),

@@ -17,6 +17,8 @@ slack a member has closed the values below its greatest one less the slack: in p
 
 Members may be added to the roster and taken from it while the query runs: behind the tuples of a slice, and before what
 follows from its punctuations. One that is added closes nothing by its past, and nothing that is closed opens again.
+
+The roster may be a column of a static table (`Listed`): a run reads it when it begins, and the state has the members.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
@@ -82,30 +84,56 @@ def members_after(members: Iterable[Value], joined: Iterable[Value], removed: Co
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """The column of a static table that lists the members of a roster.
+
+    Attributes:
+        name: The name of the table.
+        column: The name of its column.
+        table: The leaf that reads it, which is not compared: the list is what it says. None until it is found.
+    """
+
+    name: str
+    column: str
+    table: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ByRoster(Rule):
     """What each member of the roster, a value of the attribute `member`, has closed is closed for all senders.
 
     A member closes values by punctuations and, unless `attribute` is None, by sending ascending values of it, no tuple
     more than `slack` behind its greatest one. Other senders delay no punctuation, but their tuples may be late like any
-    other. Null and NaN close nothing.
+    other. Null and NaN close nothing. With `listed` a table has the members; `roster` are those that it was seen to
+    have.
     """
 
     attribute: str | None
     member: str
     roster: tuple[Value, ...]
     slack: Distance | None = None
-    sparse: ClassVar[Sequence[str]] = ("slack",)
+    listed: Listed | None = None
+    sparse: ClassVar[Sequence[str]] = ("slack", "listed")
 
     @property
     def name(self) -> str:
-        return f"roster of {self.member}"
+        return f"roster of {self.member}{self._source()}"
+
+    def _source(self) -> str:
+        """The table with the members, as it is written, and how many they are, if that is known."""
+        if self.listed is None:
+            return ""
+        column = "" if self._is_member(self.listed.column) else f".{written_name(self.listed.column)}"
+        count = f" ({len(self.roster)} listed)" if self.roster else ""
+        return f" from {written_name(self.listed.name)}{column}{count}"
 
     def __str__(self) -> str:
         texts = (value.isoformat() if isinstance(value, date) else str(value) for value in self.roster)
         members = ", ".join(format_pattern(Constant(text), Domain("STRING")) for text in texts)
+        members = self._source() or f" ({members})"
         order = "" if self.attribute is None else f", order of {written_name(self.attribute)}"
         slack = "" if self.slack is None else f", slack {distance.written(self.slack)}"
-        return f"roster of {written_name(self.member)} ({members}){order}{slack}"
+        return f"roster of {written_name(self.member)}{members}{order}{slack}"
 
     def require(self, schema: Schema) -> None:
         """The roster is not empty, and its members are values of the attribute."""
@@ -115,7 +143,7 @@ class ByRoster(Rule):
             if schema.index(self.attribute) == schema.index(self.member):
                 raise QueryError(f"{self.attribute} cannot be both the sender and the value that ascends")
             distance.require_distance(self.slack, schema.attribute(self.attribute))
-        if not self.roster:
+        if not self.roster and self.listed is None:
             raise UsageError("the roster is empty", hint=f"list values of {self.member}")
         for value in self.roster:
             if not member.domain.contains(value):
@@ -134,7 +162,7 @@ class ByRoster(Rule):
     def wanted(self, p: Punctuation) -> Sequence[Way]:
         """The same punctuation of each member."""
         at = p.schema.index(self.member)
-        if at in p.restricted or self.attribute is not None:
+        if at in p.restricted or self.attribute is not None or not self.roster:
             return ()
         domain = p.schema[at].domain
         members = dict.fromkeys(map(domain.normal, self.roster))
@@ -239,6 +267,15 @@ class ByRoster(Rule):
     def broken(self, values: Facts, flagged: Frame, schema: Schema) -> tuple[Punctuation, str]:
         """The punctuation that closed the value of the late tuple."""
         return Punctuation.all(schema) if self.attribute is None else up_to(self.attribute, values, schema), ""
+
+    def begin(self, members: Iterable[Value], state: OperatorState) -> None:
+        """Has these be the members from the beginning on, of a roster that a table lists."""
+        domain = state.inputs[0].attribute(self.member).domain
+        state.notes[_MEMBERS] = json.dumps([domain.write(member) for member in members])
+
+    def has_begun(self, notes: Facts) -> bool:
+        """Whether the members are known by the recorded notes."""
+        return _MEMBERS in notes
 
     def change(self, joined: Iterable[Value], removed: Collection[Value], state: OperatorState) -> bool:
         """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins.

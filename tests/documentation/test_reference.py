@@ -76,6 +76,16 @@ def test_every_query_over_auctions_is_in_both_its_tables() -> None:
     assert f"{len(queries)} queries over auctions" in text("README.md")
 
 
+def test_the_table_of_the_papers_counts_its_statements() -> None:
+    top, *papers = text("xmlstream/manual/papers.md").split("\n## ")
+    words = ("works", "otherwise", "in part", "not")
+    for paper in papers:
+        found = [row.split(" | ")[2] for row in paper.splitlines() if row.startswith("| ")][2:]
+        assert {*found} <= {*words}
+        counts = " | ".join(str(found.count(word)) for word in words)
+        assert f"\n| {paper.partition(',')[0].splitlines()[0]} | {counts} |\n" in top
+
+
 def test_the_path_of_a_sql_text_is_the_one_that_it_takes() -> None:
     page = section("xmlstream/README.md", "The path of a SQL text")
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in page.splitlines() if re.match(r"\| \d", row)]

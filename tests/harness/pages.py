@@ -40,6 +40,7 @@ PAGES = (
     "xmlstream/manual/clusters.md",
     "xmlstream/manual/checkpoints.md",
     "xmlstream/manual/limits.md",
+    "xmlstream/manual/papers.md",
     "xmlstream/manual/glossary.md",
     "operators/in_process/README.md",
     "xmlstream/README.md",

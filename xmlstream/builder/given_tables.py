@@ -19,6 +19,8 @@ from xmlstream.punct_ns.errors import UsageError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import quoted, type_of_arrow
 from xmlstream.session.engines import is_in_process
+from xmlstream.sql.script import table_of_session
+from xmlstream.sql.tables.stream_options import with_lists
 
 if TYPE_CHECKING:
     from xmlstream.session.engines import Session
@@ -72,6 +74,14 @@ def found_in(session: Session, tables: Mapping[str, Any]) -> Callable[[str], Nod
     """What finds, by a name in any case, the plan that reads one of these tables."""
     by_name = {name.lower(): (name, table) for name, table in tables.items()}
     return lambda name: given_table(session, *by_name[name.lower()]) if name.lower() in by_name else None
+
+
+def with_given_lists(session: Session, node: Node, tables: Mapping[str, Any] | None = None) -> Node:
+    """A source whose rosters know the tables that list their members: given ones, or those of Spark's session."""
+    found = found_in(session, tables or {})
+    return with_lists(
+        node, lambda name: found(name) or (None if is_in_process(session) else table_of_session(session, name))
+    )
 
 
 def _as_spark_has_it(name: str, table: pa.Table) -> pa.Table:

@@ -12,11 +12,12 @@ al. 2006, §3.2.1).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from xmlstream.builder import method_sql
+from xmlstream.builder.given_tables import with_given_lists
 from xmlstream.builder.method_sql import JoinType, argument
 from xmlstream.builder.run_options import ON_GROUPS, ON_QUERIES, ON_WINDOWS, called, in_sentences
 from xmlstream.builder.runnable import Runnable
@@ -36,7 +37,9 @@ from xmlstream.plan.nodes import Node, unique
 from xmlstream.plan.written_plan import tree
 from xmlstream.punct_ns.errors import QueryError, UsageError, in_callers_words
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.runtime.loop.query_inputs import with_members
 from xmlstream.safety.explanation import Explanation, Format, explained
+from xmlstream.session.engines import engine_of
 from xmlstream.sql import translation
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
 from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
@@ -77,7 +80,7 @@ class Query(Runnable):
             as_written: Explain the plan as written; by default the optimized plan, which runs.
             follow: Judge the query as `start` runs it: its sources have no known end.
         """
-        root = self.root if as_written else self.plan
+        root = with_members(self.root if as_written else self.plan, engine_of(self.spark))
         format = format or ("text" if follow else "plan")
         if format not in (known := ("plan", *get_args(Format))):
             raise UsageError(
@@ -292,12 +295,16 @@ class Query(Runnable):
         operator = Describe(attributes, tuple(watch), tuple(patterns))
         return Query(self.spark, Node(operator, (self.root,), "describe"))
 
-    def punctuate(self, rule: Rule | str, ungrammatical: Ungrammatical = "fail") -> Query:
+    def punctuate(
+        self, rule: Rule | str, ungrammatical: Ungrammatical = "fail", tables: Mapping[str, Any] | None = None
+    ) -> Query:
         """Adds the punctuations that follow from a rule about the source, such as an order; only directly on a source.
 
         Args:
             rule: For example `ByOrder("ts")`, or as in SQL `"order of ts, slack 5m"`, or several: `"…; …"`.
             ungrammatical: What to do with a tuple that breaks the rule.
+            tables: Tables by name, each as for `from_dataframe`, that list the senders of a roster: `"roster of sid
+                from senders"`; beside them, a session of Spark's has its temporary views.
 
         Raises:
             QueryError: The rule does not fit the source, or its condition is none on a row of it.
@@ -305,7 +312,7 @@ class Query(Runnable):
         if isinstance(rule, str):
             query = self
             for each in rules_of(rule, self.schema):
-                query = query.punctuate(each, ungrammatical)
+                query = query.punctuate(each, ungrammatical, tables)
             return query
         if isinstance(rule, type) or not hasattr(rule, "new_punctuations"):
             raise QueryError(f"{rule!r} is not a rule", hint='for example punctuate("order of ts, slack 5m")')
@@ -314,7 +321,7 @@ class Query(Runnable):
         if rule.condition is not None:
             text = QueryText.of(rule.condition, f"'{rule.condition}'")
             translation.require_condition(text, self.root, analyst_of(self.spark))
-        return Query(self.spark, ruled(self.root, [rule], ungrammatical))
+        return Query(self.spark, with_given_lists(self.spark, ruled(self.root, [rule], ungrammatical), tables))
 
     def group_by(self, *keys: str | Column) -> Groups:
         """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xmlstream.builder.given_tables import found_in, given_table
+from xmlstream.builder.given_tables import found_in, given_table, with_given_lists
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import (
     Keyword,
@@ -139,7 +139,7 @@ def read(
 
 def _read(spark: Session, node: Node) -> Query:
     """The query of a source in a session; the conditions of its rules are checked."""
-    node = in_zone(node, engine_of(spark).zone)
+    node = with_given_lists(spark, in_zone(node, engine_of(spark).zone))
     below, rules = node, []
     while below.inputs:
         rules += [below.operator.rule] if isinstance(below.operator, Punctuate) else []

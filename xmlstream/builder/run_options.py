@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from xmlstream.dataclasses import fields, replace
 from xmlstream.extensions import extension
 from xmlstream.operators.expressions.depth import at_any_depth
+from xmlstream.optimizer.insertions import punctuate_results
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, is_endless, topological
 from xmlstream.punct_ns.errors import UnsafeQuery, UsageError, did_you_mean, in_callers_words
@@ -28,6 +29,7 @@ from xmlstream.runtime.settings import Settings
 from xmlstream.safety.words import unsafe
 from xmlstream.sink.program_sink import require_function
 from xmlstream.sink.target import Target
+from xmlstream.sink.xml_documents import ALL
 
 
 class CommonOptions(TypedDict, total=False):
@@ -405,7 +407,8 @@ def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | Non
     continued = continuing(root, earlier, settings.checkpoint, targets, settings.incomplete)
     if say is not None and continued is not root:
         say(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
-    return continued if settings.as_written else optimized(continued)
+    chosen = {number for number, target in enumerate(targets) if target.names.punctuations == ALL}
+    return punctuate_results(continued if settings.as_written else optimized(continued), chosen)
 
 
 @at_any_depth

@@ -361,7 +361,8 @@ class Runnable:
                 gets the file `_SUCCESS` once punctuations have closed its value.
             xml: Attributes whose texts are XML elements of the attribute's name; written unescaped.
             paths: In XML, the paths of attributes in a tuple's element: `{"currency": "b:Price/@currency"}`.
-            punctuations: In XML, `inline`, `beside` for documents of their own, or `none`.
+            punctuations: In XML, `inline`; `all`, also on what the query's selects leave out; `beside` for documents
+                of their own; or `none`.
         """
         by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
         names = Vocabulary(row_tag, root_tag, "", tuple((paths or {}).items()), elements, punctuations)

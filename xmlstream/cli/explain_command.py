@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -44,10 +45,20 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     plans: Annotated[
         bool, flag("List the ways to join three streams or more, and what each keeps.", "--plans")
     ] = False,
+    promises: Annotated[
+        bool, flag("List the smallest sets of schemes that suffice, and what each costs.", "--promises")
+    ] = False,
+    rates: Annotated[
+        str | None,
+        option("RATES", "With --promises, how fast tuples come: 'bid 500/s; bid.auction 20/s, open 10m'.", "--rates"),
+    ] = None,
     metrics: Annotated[
         str | None,
         option(
-            "PATH", "With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.", "--metrics"
+            "PATH",
+            "With --plans, metrics or checkpoint of an earlier run, for the rates of its sources; with --promises, its"
+            " checkpoint.",
+            "--metrics",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -83,20 +94,16 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
             hint="xmlstream explain QUERY.sql, or xmlstream explain --checkpoint DIR",
         )
     if checkpoint is not None:
-        if define or follow or as_written or plans or metrics or engine:
+        if define or follow or as_written or plans or promises or rates or metrics or engine:
             raise UsageError(
-                "--define, --follow, --as-written, --plans, --metrics and --engine do not apply to a checkpoint"
+                "--define, --follow, --as-written, --plans, --promises, --rates, --metrics and --engine do not apply to"
+                " a checkpoint"
             )
         if format_ not in (Format.TEXT, Format.JSON):
             raise UsageError(f"--checkpoint has no format {format_.value}", hint="--format text or json")
         typer.echo(_waiting(checkpoint, name_values(key, "--key", "NAME=PATTERN"), as_json=format_ is Format.JSON))
         return
-    if key:
-        raise UsageError("--key needs --checkpoint", hint="name the checkpoint of the query that has begun")
-    if metrics is not None and not plans:
-        raise UsageError(
-            "--metrics needs --plans", hint="add --plans, which compares ways to join by the measured rates"
-        )
+    _require_needed(key, metrics, rates, plans=plans, promises=promises)
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.explanation import explained
@@ -112,13 +119,44 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         _require_planned(script, engine)
     if follow:
         warn(read_once(root))
-    if plans:
+    if plans or promises:
         if format_ not in (Format.TEXT, Format.JSON):
-            raise UsageError(f"--plans has no format {format_.value}", hint="--format text or json")
-        typer.echo(_plans(root, metrics, as_json=format_ is Format.JSON))
+            listed = "plans" if plans else "promises"
+            raise UsageError(f"--{listed} has no format {format_.value}", hint="--format text or json")
+        as_json = format_ is Format.JSON
+        typer.echo(
+            _plans(root, metrics, as_json=as_json) if plans else _promises(root, rates, metrics, as_json=as_json)
+        )
         return
-    root = root if as_written else optimized(root)
+    root = _with_members(root if as_written else optimized(root))
     typer.echo(explained(root, follow=follow, format_=format_.value, title=title, query=text))
+
+
+def _require_needed(
+    key: Sequence[str] | None, metrics: str | None, rates: str | None, *, plans: bool, promises: bool
+) -> None:
+    """Refuses options without those that they belong to."""
+    if key:
+        raise UsageError("--key needs --checkpoint", hint="name the checkpoint of the query that has begun")
+    if metrics is not None and not (plans or promises):
+        hint = "add --plans, which compares ways to join by the measured rates, or --promises"
+        raise UsageError("--metrics needs --plans or --promises", hint=hint)
+    if rates is not None and not promises:
+        hint = "add --promises; with --plans the option rate of a table counts"
+        raise UsageError("--rates needs --promises", hint=hint)
+
+
+def _with_members(root: Node) -> Node:
+    """The plan with the members that tables list of its rosters, as far as DuckDB reads them."""
+    from xmlstream.plan.nodes import topological
+
+    rules = (getattr(node.operator, "rule", None) for node in topological(root))
+    if not any(getattr(rule, "listed", None) for rule in rules) or not find_spec("duckdb"):
+        return root
+    from xmlstream.runtime.loop.query_inputs import with_members
+    from xmlstream.session.engines import engine_of, open_session
+
+    return with_members(root, engine_of(open_session(engine="duckdb")))
 
 
 def _require_planned(script: Script, engine: str) -> None:
@@ -155,6 +193,39 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     if metrics is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
     return "\n\n".join(lines)
+
+
+def _promises(root: Node, rates: str | None, metrics: str | None, *, as_json: bool) -> str:
+    """The smallest sets of schemes that suffice, at given or measured rates; what is given counts."""
+    from xmlstream.optimizer.rules import optimized
+    from xmlstream.safety.promises import Rate, promise_sets, rates_of, sets_in_words
+
+    known = {} if metrics is None else {name: Rate(rate) for name, rate in measured_per_second(metrics).items()}
+    found = promise_sets(root, optimized, {**known, **rates_of(rates or "", root)})
+    if as_json:
+        return json.dumps([each.json() for each in found], ensure_ascii=False, indent=2)
+    return sets_in_words(found)
+
+
+def measured_per_second(path: str) -> dict[str, float]:
+    """The average number of tuples a second that each source and operator of a run has emitted, by name.
+
+    Raises:
+        UsageError: It is no checkpoint, or its slices took no time.
+    """
+    from xmlstream.runtime.checkpoint.commit_log import CommitLog
+    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
+
+    with readable(path) as (directory, _):
+        records = CommitLog(directory.below("commits")).records()
+    elapsed = (records[-1].time - records[0].time).total_seconds() if records else 0
+    if not elapsed:
+        hint = "name the checkpoint of a run with several slices; or state them, as in --rates 'bid 500/s'"
+        raise UsageError(f"{path} has no slices between which time has passed", hint=hint)
+    found: dict[str, float] = {}
+    for one in (one for record in records[1:] for one in record.report.operators):
+        found[one.name.lower()] = found.get(one.name.lower(), 0) + one.tuples_out / elapsed
+    return found
 
 
 def measured_rates(path: str) -> dict[str, float]:

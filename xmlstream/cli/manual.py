@@ -105,6 +105,7 @@ _LINES = {
     "closing": "which statement about your feed closes what",
     "coming_from": "what you know from Flink, Spark or others",
     "limits": "what it cannot do, and what does",
+    "papers": "what of the papers is here, statement by statement",
     "glossary": "what the words mean",
     "personal_data": "what is kept of people, where and how long; find, erase",
     "operations": "running a query for months: every night, as a service, memory, backup",

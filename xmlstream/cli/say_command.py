@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_line import argument, option
+from xmlstream.cli.command_line import argument, flag, option
 from xmlstream.punct_ns.errors import UsageError, XmlStreamError
+
+if TYPE_CHECKING:
+    from xmlstream.operators.storage.store import Folder
+    from xmlstream.plan.nodes import Node
+    from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 
 _CHECKPOINT = "Where the query's state lives, a directory."
 _BY = "Who declares it; by default the user of this machine."
 _WAIT = "Wait until a slice of the run has taken it in, at most so long: 30s, 5m."
 
 
-def close_for(
+def close_for(  # noqa: PLR0913, PLR0917 - one for each option
     checkpoint: Annotated[str, argument("CHECKPOINT", _CHECKPOINT)],
     source: Annotated[
         str,
@@ -30,6 +36,9 @@ def close_for(
         list[str] | None, option("SENDER", "Add a sender to the roster of the source's rule.", "--add")
     ] = None,
     remove: Annotated[list[str] | None, option("SENDER", "Take a sender from the roster.", "--remove")] = None,
+    read: Annotated[
+        bool, flag("Read the table again that lists the senders of the source's roster.", "--read")
+    ] = False,
     by: Annotated[str | None, option("NAME", _BY, "--by")] = None,
     wait: Annotated[str | None, option("TIME", _WAIT, "--wait")] = None,
 ) -> None:
@@ -38,12 +47,22 @@ def close_for(
     The run takes it in with its next slice; if none is on, the next one does. It stands behind all that has arrived
     by then. What comes later and matches it is treated as the source's option `ungrammatical` says.
     """
-    if [punctuation is None, where is None, not (add or remove)].count(False) != 1:
+    if [punctuation is None, where is None, not (add or remove), not read].count(False) != 1:
         raise UsageError(
-            "there must be either a punctuation, or --where, or --add and --remove",
+            "there must be either a punctuation, or --where, or --add and --remove, or --read",
             hint=f"xmlstream say {checkpoint} {source} '<*, 17>'; leave-out closes the source for good",
         )
-    _declare(checkpoint, source, punctuation, where, by, wait, add or (), remove or ())
+
+    def made(store: Folder, root: Node, last: Commit | None) -> Sequence[Declared]:
+        from xmlstream.runtime.checkpoint.declared import change_rosters, declare
+
+        if read:
+            return _read_again(store, root, last, source, by)
+        if add or remove:
+            return change_rosters(store, root, last, source, add or (), remove or (), by)
+        return declare(store, root, last, source, punctuation, where, by)
+
+    _declare(checkpoint, source, wait, made)
 
 
 def leave_out(
@@ -56,24 +75,23 @@ def leave_out(
     wait: Annotated[str | None, option("TIME", _WAIT, "--wait")] = None,
 ) -> None:
     """Close a source for good: from now on it counts as ended, and what it sends later is too late."""
-    _declare(checkpoint, source, None, None, by, wait)
+
+    def made(store: Folder, root: Node, last: Commit | None) -> Sequence[Declared]:
+        from xmlstream.runtime.checkpoint.declared import declare
+
+        return declare(store, root, last, source, by=by)
+
+    _declare(checkpoint, source, wait, made)
 
 
 def _declare(
-    checkpoint: str,
-    source: str,
-    punctuation: str | None,
-    where: str | None,
-    by: str | None,
-    wait: str | None,
-    added: Sequence[str] = (),
-    removed: Sequence[str] = (),
+    checkpoint: str, source: str, wait: str | None, made: Callable[[Folder, Node, Commit | None], Sequence[Declared]]
 ) -> None:
+    """Makes the notes, prints them, and waits until a run has taken them in if that is wanted."""
     from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.operators.storage.locks import is_locked
     from xmlstream.operators.storage.store import folder_at
     from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
-    from xmlstream.runtime.checkpoint.declared import change_rosters, declare
     from xmlstream.runtime.settings import Settings
     from xmlstream.sources.xml.options.formats import seconds
 
@@ -85,17 +103,29 @@ def _declare(
     patience = None if wait is None else seconds("--wait", wait)
     store = folder_at(checkpoint)
     root, last = plan_of(store), made_whole(CommitLog(store.below("commits")).records())
-    notes = (
-        change_rosters(store, root, last, source, added, removed, by)
-        if added or removed
-        else declare(store, root, last, source, punctuation, where, by)
-    )
+    notes = made(store, root, last)
     for note in notes:
         typer.echo(note)
-    if patience is not None:
+    if not notes:
+        typer.echo(f"the table lists the senders of {source} as before")
+    elif patience is not None:
         _wait(checkpoint, [note.key for note in notes], patience)
     elif not is_locked(store.root):
         typer.echo("no run of the query is on: the next one takes it in", err=True)
+
+
+def _read_again(store: Folder, root: Node, last: Commit | None, source: str, by: str | None) -> list[Declared]:
+    """Declares what a table that lists the senders of a source says now, read by the engine that can read it."""
+    from xmlstream.cli.run import Engines
+    from xmlstream.runtime.checkpoint.declared import read_lists
+    from xmlstream.runtime.checkpoint.same_query import QueryRecord
+    from xmlstream.runtime.loop.query_inputs import members_of
+    from xmlstream.session.engines import engine_of
+
+    with Engines(None, {"spark.sql.session.timeZone": QueryRecord.of(store).timeZone}) as engines:
+        return engines.first_able(
+            lambda session: read_lists(store, root, last, partial(members_of, engine_of(session)), source, by)
+        )
 
 
 def _wait(checkpoint: str, keys: list[str], patience: float) -> None:

@@ -237,7 +237,8 @@ class _Inspection:
             else:
                 source, promised = self._names[lack.node.inputs[0]], _promised(below, lack)
         elif isinstance(operator, Punctuate):
-            rule, behind = f"by {operator.rule.name}", tuple(self._senders_behind(lack))
+            now = dict(self._rosters()).get(lack.node, operator)
+            rule, behind = f"by {now.rule.name}", tuple(self._senders_behind(lack))
         elif isinstance(operator, Scan):
             promised = _promised(operator, lack)
         lifespan = None if missing else self._sent_by[lack.node].lifespan(lack.wanted)

@@ -18,7 +18,8 @@ punctuations are lost that describe the keys only together.
 selected. For that the select itself must emit a punctuation for hours from 5 on (Tucker et al. 2003, §6.2). The rule
 applies if the predicate restricts an attribute that groups above the select (of a group_by, a distinct, or the keys of
 a join) do not have, or if an order above it begins with what is excluded: `WHERE value > 250 ORDER BY value`. It does
-not matter what sources promise, since they may also send other punctuations.
+not matter what sources promise, since they may also send other punctuations. With `punctuations 'all'` so do those
+of a result (`punctuate_results`).
 
 What is excluded and what is closed may together be all. Of a closed stream an operator cuts the values of kept tuples
 out at its keys only (`xmlstream.operators.state.blocked_set`), so other attributes may then close later than without
@@ -32,7 +33,7 @@ this, if groups above it have other attributes of s than the key.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from xmlstream.operators.behaviour import CutsPanes, MergesPartials
@@ -41,7 +42,7 @@ from xmlstream.operators.describe import Describe
 from xmlstream.operators.expressions.aggregates import attributes_of
 from xmlstream.operators.pre_aggregate import PreAggregate
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt, top_down
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, results
 
 
 def aggregate_panes(root: Node) -> Node:
@@ -135,6 +136,30 @@ def punctuate_excluded(root: Node) -> Node:
         return rebuilt(node, inputs, node.operator.punctuating() if closes_more else None)
 
     return bottom_up(root, punctuating)
+
+
+def punctuate_results(root: Node, chosen: Collection[int]) -> Node:
+    """Has some results, by their numbers, also say what the selects below them leave out (Tucker et al. 2003, §6.2).
+
+    Those count that are reached through operators that keep no tuples.
+    """
+    reached: set[Node] = set()
+
+    def reach(node: Node) -> None:
+        if node not in reached and node.inputs and not node.state_schema.logs:
+            reached.add(node)
+            for below in node.inputs:
+                reach(below)
+
+    for number, result in enumerate(results(root)):
+        if number in chosen:
+            reach(result)
+
+    def punctuating(node: Node, inputs: tuple[Node, ...]) -> Node:
+        says_more = node in reached and bool(node.operator.excludes(*node.input_schemas))
+        return rebuilt(node, inputs, node.operator.punctuating() if says_more else None)
+
+    return bottom_up(root, punctuating) if reached else root
 
 
 def _groups_of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:

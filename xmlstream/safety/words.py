@@ -124,7 +124,7 @@ def _named(grouping: Grouping, node: Node, known: Verdicts) -> str:
     below = node.inputs[grouping.input]
     elsewhere = len(node.inputs) > 1 or known.has_several_sources
     of_inputs = f" of {known[below].name}" if len(node.inputs) > 1 else ""
-    if ways := _closing(grouping.attributes, below, known, null=grouping.null):
+    if ways := closing(grouping.attributes, below, known, null=grouping.null):
         names_of: dict[object, str] = {}
         for names in ways:
             of_sources = by_source([origins(below, name) for name in names])
@@ -136,7 +136,7 @@ def _named(grouping: Grouping, node: Node, known: Verdicts) -> str:
     names, whole = grouping.attributes, len(grouping.attributes) == len(below.schema.names) > 1
     of_sources = by_source([origins(below, name) for name in names])
     # A source that closes its attributes is not the one that lacks a promise.
-    of_sources = [(source, own) for source, own in of_sources if not _closing(own, source, known)] or of_sources
+    of_sources = [(source, own) for source, own in of_sources if not closing(own, source, known)] or of_sources
     if not of_sources or not (elsewhere or whole):
         called = "any of its attributes" if whole else ", ".join(names) or "its input"
         return f"{called} of {known[below].name}" if whole else f"{called}{of_inputs}"
@@ -153,7 +153,7 @@ def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: Verdicts) -> 
     return " and ".join(f"{', '.join(own)} of {_listed(sources)}" for own, sources in together.items())
 
 
-def _closing(attributes: Sequence[str], node: Node, known: Verdicts, *, null: bool = True) -> list[tuple[str, ...]]:
+def closing(attributes: Sequence[str], node: Node, known: Verdicts, *, null: bool = True) -> list[tuple[str, ...]]:
     """The smallest attribute sets of a node's schemes that close groups of these attributes."""
     schemes = known[node].promises.running
     ways = dict.fromkeys(s.attributes for s in schemes if is_compact(attributes, s, node.schema, null=null))

@@ -41,8 +41,12 @@ from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
 
 PREFIX = "punct"
 
-PLACES = ("inline", "beside", "none")
-"""Where the punctuations of a result stand: among its tuples, in documents beside theirs, or nowhere."""
+ALL = "all"
+PLACES = ("inline", "beside", "none", ALL)
+"""Where the punctuations of a result stand: among its tuples, in documents beside theirs, or nowhere.
+
+With `all` they stand among its tuples, together with those on what its selects leave out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Vocabulary(Record):
         namespaces: Prefixes and their namespaces, as in the option of a source.
         paths: Columns, and the paths of their leaves in a tuple's element: `b:Price/@currency`.
         xml: Columns whose texts are written as elements.
-        punctuations: Where punctuations stand, one of `PLACES`.
+        punctuations: Where punctuations stand, and which, one of `PLACES`.
     """
 
     sparse = frozenset(("namespaces", "paths", "xml"))
@@ -223,7 +227,7 @@ class DocumentForm:
             for attribute, place in zip(schema, leaves(schema), strict=True)
         ]
         self._nested = frozenset(i for i, attribute in enumerate(schema) if is_nested(attribute))
-        self._has_tuples, self._has_punctuations = not is_beside, is_beside or given.punctuations == "inline"
+        self._has_tuples, self._has_punctuations = not is_beside, is_beside or given.punctuations in ("inline", ALL)
         self.suffix = ".xml.punct" if is_beside else ".xml"
         beside = "".join(f" xmlns{':' * bool(p)}{p or ''}={in_quotes(uri)}" for p, uri in given.nsmap().items())
         start = f"{root_tag}{beside}" if is_beside else f"{given.root_tag}{given.declarations()}"

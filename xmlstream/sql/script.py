@@ -38,6 +38,7 @@ from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import refusal
 from xmlstream.sql.statements import Statement, parse_statements
 from xmlstream.sql.tables.declaration import Declaration, SinkTable, declared_source, in_zone
+from xmlstream.sql.tables.stream_options import with_lists
 from xmlstream.sql.tables.streams import found, frame_of
 from xmlstream.sql.translation import planned, require_condition, sketched
 
@@ -169,7 +170,7 @@ def read(
     statements = parse_statements(whole)
     inserted = [_target(statement) for statement in statements if isinstance(statement.tree, exp.Insert)]
     targets = {table.name.lower() for table in inserted if not table.db}
-    declarations = _declarations(statements, whole, targets)
+    declarations = _declarations(statements, whole)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views, answers = _queries(statements, declarations, sinks)
     tables = _tables(declarations, targets, statements, session, given)
@@ -231,14 +232,22 @@ def _tables(
     is_spark = session is not None and not is_in_process(session)
     frames = partial(frame_of, session) if is_spark else None
     tables = {d.name: declared_source(d, frames) for name, d in declarations.items() if name not in targets}
-    others = {
-        name: given(name) or (_of_session(session, name) if is_spark else None)
-        for name in _others(statements, declarations)
-    }
+
+    def other(name: str) -> Node | None:
+        return given(name) or (table_of_session(session, name) if is_spark else None)
+
+    declared = {name.lower(): node for name, node in tables.items()}
+    for name, declaration in declarations.items():
+        if name not in targets:
+            with declaration.placed():
+                tables[declaration.name] = with_lists(
+                    tables[declaration.name], lambda of: declared.get(of.lower()) or other(of)
+                )
+    others = {name: other(name) for name in _others(statements, declarations)}
     return tables | {name: node for name, node in others.items() if node is not None}
 
 
-def _of_session(spark: SparkSession, name: str) -> Node | None:
+def table_of_session(spark: SparkSession, name: str) -> Node | None:
     """A temporary view or table of a session as a static table; None if it has none of this name."""
     return static_frame(name, spark.table(quoted(name))) if spark.catalog.tableExists(quoted(name)) else None
 
@@ -267,12 +276,12 @@ def _source_of(node: Node) -> Node:
     return _source_of(node.inputs[0]) if node.inputs else node
 
 
-def _declarations(statements: list[Statement], text: QueryText, targets: set[str]) -> dict[str, Declaration]:
+def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     for statement in statements:
         tree = statement.tree
         if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() not in ("VIEW", "FUNCTION"):
-            declaration = Declaration.of(tree, text, targets)
+            declaration = Declaration.of(tree, text)
             if declaration.name.lower() in found:
                 raise text.error(f"table {declaration.name} is declared twice", tree)
             found[declaration.name.lower()] = declaration

@@ -23,8 +23,10 @@ from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import keywords_of, require_safe, takes
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.diagnosis.inspection import inspect
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.store import Folder
-from xmlstream.optimizer.rewrite import bottom_up, rebuilt
+from xmlstream.optimizer.rewrite import bottom_up
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import encoded
@@ -405,6 +407,7 @@ class Case:
     def _with_rows(self, root: Node, static: Mapping[str, Stream]) -> Node:
         """The plan with the rows of static tables in files of the case."""
         there = [node.operator for node in topological(root) if isinstance(node.operator, Static)]
+        there += [rule.listed.table for rule in map(_listing, topological(root)) if rule is not None and rule.listed]
         rows = {name.lower(): stream for name, stream in static.items()}
         for name in static:
             if name.lower() not in {table.name.lower() for table in there}:
@@ -425,10 +428,23 @@ class Case:
             made[table.name] = replace(table, format="parquet", options=(("path", str(path)),), frame=None)
 
         def rewritten(node: Node, inputs: tuple[Node, ...]) -> Node:
-            is_given = isinstance(node.operator, Static) and node.operator.name in made
-            return rebuilt(node, inputs, made[node.operator.name] if is_given else None)  # type: ignore[union-attr]
+            operator = node.operator
+            if isinstance(operator, Static):
+                operator = made.get(operator.name, operator)
+            elif (rule := _listing(node)) is not None and rule.listed and rule.listed.table.name in made:
+                table = replace(rule.listed, table=made[rule.listed.table.name])
+                operator = replace(operator, rule=replace(rule, listed=table))  # type: ignore[type-var]
+            return Node(operator, inputs, node.label)  # the table of a roster is not compared
 
         return bottom_up(root, rewritten)
+
+
+def _listing(node: Node) -> ByRoster | None:
+    """The roster by which a node punctuates; None if it does not."""
+    match node.operator:
+        case Punctuate(rule=ByRoster() as rule):
+            return rule
+    return None
 
 
 def _scans(root: Node) -> list[tuple[str, Scan]]:

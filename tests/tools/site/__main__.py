@@ -45,6 +45,7 @@ NAVIGATION = {
         "xmlstream/manual/closing.md",
         "xmlstream/manual/coming_from.md",
         "xmlstream/manual/limits.md",
+        "xmlstream/manual/papers.md",
         "xmlstream/manual/glossary.md",
     ),
     "Guides": (

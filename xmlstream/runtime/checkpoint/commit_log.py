@@ -63,9 +63,10 @@ class Declared(Record):
         added: The senders that are added to the source's rosters, as text.
         removed: The senders that are taken from them.
         stream: The name of the one stream that it is about; empty for the whole source.
+        table: The table that lists the roster which is changed; empty for the rosters that are written out.
     """
 
-    sparse = ("added", "removed", "stream")
+    sparse = ("added", "removed", "stream", "table")
 
     key: str
     source: str
@@ -75,6 +76,7 @@ class Declared(Record):
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     stream: str = ""
+    table: str = ""
 
     def senders(self, domain: Domain) -> tuple[list[Value], list[Value]]:
         """The senders that are added, and those that are removed, as values of their attribute's domain."""
@@ -83,7 +85,7 @@ class Declared(Record):
 
     def __str__(self) -> str:
         changes = [f"{sign}{who}" for sign, some in (("+", self.added), ("-", self.removed)) for who in some]
-        what = self.punctuation or f"roster {' '.join(changes)}"
+        what = self.punctuation or f"roster {self.table and f'from {self.table} '}{' '.join(changes)}"
         of = f"{self.source}/{self.stream}" if self.stream else self.source
         return f"{of} {what}, declared by {self.by} at {self.time:%Y-%m-%d %H:%M:%S} UTC"
 

@@ -17,7 +17,7 @@ import getpass
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -26,6 +26,7 @@ from xmlstream.operators.punctuate import Punctuate, Streams
 from xmlstream.operators.punctuators.roster import ByRoster, members_after
 from xmlstream.operators.storage.store import Folder, LocalPlace, folder_at, sealed, unsealed
 from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import NotationError, StateError, UsageError, did_you_mean, few
 from xmlstream.punct_ns.pattern import EMPTY, Constant, Pattern
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -116,7 +117,7 @@ def declare(
             f"the query of checkpoint {store.where()} is closed: its input has ended for good",
             hint="there is nothing left to close",
         )
-    return _noted(store, [(name, str(each), (), (), stream.rstrip("/")) for name, each in made], by)
+    return _noted(store, [(name, str(each), (), (), stream.rstrip("/"), "") for name, each in made], by)
 
 
 def change_rosters(
@@ -137,19 +138,17 @@ def change_rosters(
             is left.
     """
     store = folder_at(checkpoint)
-    taken_in = set() if last is None else {each.key for each in last.declared}
-    waiting = [each for each in DeclaredNotes(store).waiting() if each.key not in taken_in]
+    waiting = _waiting(store, last)
     changes = []
     for name in _scans(root, source):
-        if not (found := list(rosters(root, name))):
-            hint = "declare one: punctuate 'roster of sid (S1, S2)'"
-            raise UsageError(f"no rule of {name} has a roster", hint=hint)
-        for called, node, rule in found:
+        found = _rosters(root, name)
+        if from_table := [rule.listed.name for _, _, rule in found if rule.listed is not None]:
+            hint = f"change {from_table[0]}, and have it read again: xmlstream say {store.where()} {source} --read"
+            if len(from_table) == len(found):
+                raise UsageError(f"the roster of {name} is the table {from_table[0]}", hint=hint)
+        for called, node, rule in (each for each in found if each[2].listed is None):
             domain = node.schema.attribute(rule.member).domain
-            now = rule.members({} if last is None else last.state(called).notes, domain)
-            for each in waiting:
-                if each.source == name:
-                    now = members_after(now, *each.senders(domain)) or now
+            now = _members(rule, called, domain, last, (each for each in waiting if each.source == name))
             try:
                 more, fewer = (list(map(domain.read, texts)) for texts in (added, removed))
                 replace(rule, roster=(*now, *more)).require(node.schema)
@@ -162,18 +161,88 @@ def change_rosters(
                 raise UsageError(
                     f"no sender would be left on the roster of {rule.member}", hint=f"leave out {name} instead"
                 )
-        changes.append((name, "", tuple(added), tuple(removed), ""))
+        changes.append((name, "", tuple(added), tuple(removed), "", ""))
     return _noted(store, changes, by)
 
 
+def read_lists(
+    checkpoint: LocalPlace,
+    root: Node,
+    last: Commit | None,
+    read: Callable[[ByRoster, Domain], Sequence[Value]],
+    source: str | None = None,
+    by: str | None = None,
+) -> list[Declared]:
+    """Declares the changes of the tables that list the rosters of a source, or of all; returns the notes made.
+
+    A roster is compared with its table once its members are known: the first slice of a query has them.
+
+    Args:
+        checkpoint: The directory of the checkpoint.
+        root: The plan that runs.
+        last: The record of its last commit, made whole; None before the first.
+        read: Gives the members that the table of a roster lists now.
+        source: The name of the source; None for all.
+        by: Who has it read; None for the user of this process.
+
+    Raises:
+        UsageError: There is no such source, or no table lists a roster of it.
+    """
+    store = folder_at(checkpoint)
+    waiting, changes, is_listed = _waiting(store, last), [], False
+    for name in _scans(root, source):
+        for called, node, rule in rosters(root, name) if source is None else _rosters(root, name):
+            if rule.listed is None:
+                continue
+            is_listed, domain = True, node.schema.attribute(rule.member).domain
+            if last is None or not rule.has_begun(last.state(called).notes):
+                continue
+            mine = (each for each in waiting if (each.source, each.table) == (name, rule.listed.name))
+            now, then = read(rule, domain), _members(rule, called, domain, last, mine)
+            added, removed = (
+                tuple(domain.write(one) for one in some if one not in others)
+                for some, others in ((now, then), (then, now))
+            )
+            if added or removed:
+                changes.append((name, "", added, removed, "", rule.listed.name))
+    if source is not None and not is_listed:
+        hint = "it is read from one with punctuate 'roster of sid from senders'; --add and --remove change one"
+        raise UsageError(f"no table lists the roster of {source}", hint=hint)
+    return _noted(store, changes, by)
+
+
+def _waiting(store: Folder, last: Commit | None) -> list[Declared]:
+    """The notes that no slice up to the last one has taken in."""
+    taken_in = set() if last is None else {each.key for each in last.declared}
+    return [each for each in DeclaredNotes(store).waiting() if each.key not in taken_in]
+
+
+def _rosters(root: Node, source: str) -> list[tuple[str, Node, ByRoster]]:
+    """The rosters of a source (`rosters`); UsageError if it has none."""
+    if not (found := list(rosters(root, source))):
+        hint = "declare one: punctuate 'roster of sid (S1, S2)'"
+        raise UsageError(f"no rule of {source} has a roster", hint=hint)
+    return found
+
+
+def _members(
+    rule: ByRoster, called: str, domain: Domain, last: Commit | None, waiting: Iterable[Declared]
+) -> list[Value]:
+    """The members of a roster once the changes that wait have been taken in."""
+    now = rule.members({} if last is None else last.state(called).notes, domain)
+    for each in waiting:
+        now = members_after(now, *each.senders(domain)) or now
+    return now
+
+
 def _noted(
-    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...], str]], by: str | None
+    store: Folder, made: Sequence[tuple[str, str, tuple[str, ...], tuple[str, ...], str, str]], by: str | None
 ) -> list[Declared]:
     now, who = datetime.now(UTC), by or signature()
     keys = (f"{time.time_ns() // 1000:018}-{uuid.uuid4().hex[:6]}.json" for _ in made)
     notes = [
-        Declared(key, name, text, who, now, added, removed, stream)
-        for key, (name, text, added, removed, stream) in zip(keys, made, strict=True)
+        Declared(key, name, text, who, now, added, removed, stream, table)
+        for key, (name, text, added, removed, stream, table) in zip(keys, made, strict=True)
     ]
     for note in notes:
         DeclaredNotes(store).add(note)
@@ -201,9 +270,14 @@ def signature() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def _scans(root: Node, source: str) -> dict[str, Node]:
-    """The scans of a source by their names in the plan: that of this name, or all of a table of this name."""
+def _scans(root: Node, source: str | None) -> dict[str, Node]:
+    """The scans of a source by their names in the plan: that of this name, or all of a table of this name.
+
+    None is for all sources.
+    """
     scans = {name: node for node, name in names(root).items() if isinstance(node.operator, Scan)}
+    if source is None:
+        return scans
     if alike := {name: node for name, node in scans.items() if _label(node) == source.lower()}:
         return alike
     if alike := {name: node for name, node in scans.items() if name.lower() == source.lower()}:

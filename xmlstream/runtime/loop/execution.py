@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,17 +28,17 @@ from xmlstream.operators.storage.object_requests import requests
 from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.domain import Cut
-from xmlstream.punct_ns.errors import StateError, UngrammaticalStream, place
+from xmlstream.punct_ns.errors import InputError, StateError, UngrammaticalStream, UsageError, place
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
-from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, rosters
+from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, read_lists, rosters
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport, last_activity
 from xmlstream.runtime.likely_mistakes import MISREAD, OVERDUE, TOO_FEW, Finding, Noticed
 from xmlstream.runtime.loop.in_step import InStep, end_of_first
 from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.runtime.loop.plan_walk import PlanWalk, Walked
 from xmlstream.runtime.loop.query_clocks import Clocks
-from xmlstream.runtime.loop.query_inputs import SourceInputs
+from xmlstream.runtime.loop.query_inputs import SourceInputs, members_of
 from xmlstream.runtime.progress import punctuated_sources
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.session.spark_errors import of_data, of_worker
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 _SENDERS = "some of its senders have"
 """Who has passed a source, if that is within the source."""
 
-_LOG = logging.getLogger("xmlstream.findings")
+_LOG, _INPUTS = logging.getLogger("xmlstream.findings"), logging.getLogger("xmlstream.inputs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ class Execution:
         self._clocks: Clocks | None = None
         self._requested = requests.copy()
         self._read_last: dict[str, str] = {}
+        if not self.closed:
+            self._read_lists(latest)
         if latest:
             on_commit(latest)
 
@@ -390,9 +393,25 @@ class Execution:
         """Has senders that were declared count as added or removed behind the slice."""
         for each in declared:
             for name, node, rule in rosters(self._root, each.source) if each.added or each.removed else ():
+                if each.table != (rule.listed.name if rule.listed else ""):
+                    continue
                 senders = each.senders(node.schema.attribute(rule.member).domain)
                 if not rule.change(*senders, self._states[self._by_name[name]]):
                     _LOG.warning("%s: it would leave no sender on the roster, and changes nothing", each)
+
+    def _read_lists(self, last: Commit | None) -> None:
+        """Reads the tables that list rosters: their members, and what is other than when an earlier run read them."""
+        for source in (name for name, node in self._by_name.items() if isinstance(node.operator, Scan)):
+            for name, node, rule in rosters(self._root, source):
+                state = self._states[self._by_name[name]]
+                if rule.listed is not None and not rule.has_begun(state.notes):
+                    members = members_of(self._engine, rule, node.schema.attribute(rule.member).domain)
+                    rule.begin(members, state)
+        try:
+            for each in read_lists(self._checkpoint.store, self._root, last, partial(members_of, self._engine)):
+                _INPUTS.warning("%s: the table is another one than an earlier run has read", each)
+        except (InputError, UsageError) as error:
+            _INPUTS.warning("%s: the roster stays as it was", error.what)
 
     def _requests(self) -> dict[str, int]:
         """The requests to object stores since the last call."""

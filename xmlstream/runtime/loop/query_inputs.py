@@ -10,22 +10,27 @@ import codecs
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from xmlstream.dataclasses import replace
 from xmlstream.extensions import extension
+from xmlstream.operators.frames.expression import Column
+from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.storage.object_urls import is_object_url
 from xmlstream.operators.storage.segments import COLLECTED
 from xmlstream.operators.storage.store import LocalPlace, Store
-from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, GivenTable, Node, Scan, Static
-from xmlstream.punct_ns.domain import Cut
+from xmlstream.plan.nodes import FILES, POSTGRESQL, READ, GivenTable, Node, Scan, Static, topological
+from xmlstream.punct_ns.domain import Cut, Domain, Value
 from xmlstream.punct_ns.errors import InputError, UsageError, XmlStreamError, few
 from xmlstream.punct_ns.lifespan import Bound
 from xmlstream.punct_ns.punctuation import Punctuation
+from xmlstream.punct_ns.slices import in_utc, quoted
 from xmlstream.runtime.checkpoint.commit_log import Declared
 from xmlstream.runtime.loop.source_input import SourceInput
 from xmlstream.session.spark_errors import first_cause
@@ -57,7 +62,7 @@ class StaticInput:
         self.items = self.punctuations = 0
         self._engine, self._static, self._state = engine, static, state
         # The first slice reads it; the working directory may have changed by then.
-        self._path = absolute(dict(static.options).get("path", ""))
+        self._path = _path_of(static)
         self._closed = state.punctuations("added")
         if self.closed and static.format == POSTGRESQL:
             _LOG.warning(
@@ -76,12 +81,8 @@ class StaticInput:
                 gone,
                 _AGAIN,
             )
-        if is_object_url(self._path) and not self.closed:
-            engine.require_files(self._path)
-        elif not self.closed and (static.format or "").lower() == "csv":
-            _require_columns(static, self._path)
-        elif not self.closed and (static.format or "").lower() == "xml":
-            _note_rows(static, self._path)
+        if not self.closed:
+            _require_readable(engine, static, self._path)
 
     @property
     def closed(self) -> bool:
@@ -98,15 +99,8 @@ class StaticInput:
         if self.closed:
             return Slice(None)
         # The bound is too large for the driver to collect, since the number of tuples is unknown.
-        try:
-            tuples = self._state.computed(Tuples(self._frame(), COLLECTED + 1))
-        except XmlStreamError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
-            where = dict(self._static.options).get("path")
-            what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
-            hint = error.hint if isinstance(error, XmlStreamError) else None
-            raise InputError(what, where=where, hint=hint) from None
+        with _reading(self._static):
+            tuples = self._state.computed(Tuples(_frame(self._engine, self._static, self._path), COLLECTED + 1))
         if (found := _files(self._static, self._path)) is not None:
             self._state.notes[FILES] = found
         if (time := self._state.time) is not None:
@@ -114,17 +108,89 @@ class StaticInput:
         self.items, self.punctuations = tuples.at_most + 1, 1
         return Slice(tuples, tuple(self._closed.absorb([Punctuation.all(self._static.schema)])))
 
-    def _frame(self) -> Frame:
-        static = self._static
-        if static.frame is not None:
-            return self._engine.given(static.frame.arrow if isinstance(static.frame, GivenTable) else static.frame)
-        assert static.format is not None
-        if static.access is not None:
-            rows = extension("rows of postgresql")(static.access.place, static.schema)
-            return self._engine.rows(rows, static.schema.ddl())
-        options = {"mode": "FAILFAST", **dict(static.options)}
-        options.pop("path")
-        return self._engine.files(static.format, static.schema.ddl(), options, self._path)
+
+def _path_of(static: Static) -> str:
+    return absolute(dict(static.options).get("path", ""))
+
+
+def _require_readable(engine: Engine, static: Static, path: str) -> None:
+    """Compares a static table with its files, before they are read."""
+    if is_object_url(path):
+        engine.require_files(path)
+    elif (static.format or "").lower() == "csv":
+        _require_columns(static, path)
+    elif (static.format or "").lower() == "xml":
+        _note_rows(static, path)
+
+
+def _frame(engine: Engine, static: Static, path: str) -> Frame:
+    """The rows of a static table."""
+    if static.frame is not None:
+        return engine.given(static.frame.arrow if isinstance(static.frame, GivenTable) else static.frame)
+    assert static.format is not None
+    if static.access is not None:
+        rows = extension("rows of postgresql")(static.access.place, static.schema)
+        return engine.rows(rows, static.schema.ddl())
+    options = {"mode": "FAILFAST", **dict(static.options)}
+    options.pop("path")
+    return engine.files(static.format, static.schema.ddl(), options, path)
+
+
+@contextmanager
+def _reading(static: Static) -> Iterator[None]:
+    """Says of what is raised that a static table cannot be read."""
+    try:
+        yield
+    except XmlStreamError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises, the table cannot be read
+        where = dict(static.options).get("path")
+        raise InputError(f"the static table {static.name} cannot be read: {first_cause(error)}", where=where) from None
+
+
+def members_of(engine: Engine, rule: ByRoster, domain: Domain) -> list[Value]:
+    """The members of a roster that a static table lists, as the table is now: each once, null none.
+
+    Raises:
+        InputError: The table cannot be read, or lists none.
+        UsageError: A value in it is none of the attribute.
+    """
+    assert rule.listed is not None
+    static, column = rule.listed.table, rule.listed.column
+    if static is None or (static.frame is None and static.format is None):
+        what = f"the table {rule.listed.name} was given by the program, which alone can read it"
+        raise UsageError(what, hint="start the program again: it reads the table as it begins")
+    path = _path_of(static)
+    with _reading(static):
+        _require_readable(engine, static, path)
+        written, is_same = quoted(column), static.schema.attribute(column).domain.type == domain.type
+        value = Column(column, written if is_same else f"CAST({written} AS {domain.type})")
+        rows = in_utc(_frame(engine, static, path).select(value).to_arrow())
+    members = [domain.normal(one) for one in rows.column(0).unique().to_pylist() if one is not None]
+    if not members:
+        hint = f"a roster has one sender at least; each value of {column} is one"
+        raise InputError(f"the static table {static.name} lists no {column}", where=path or None, hint=hint)
+    for one in members:
+        if not domain.contains(one):
+            what = f"{domain.write(one)} in {static.name} is not a valid value of {rule.member} {domain.type}"
+            raise UsageError(what)
+    return [*dict.fromkeys(members)]
+
+
+def with_members(root: Node, engine: Engine) -> Node:
+    """The plan with the members that tables list now of its rosters, as far as the engine can read them."""
+    made, is_other = dict[Node, Node](), False
+    for node in topological(root):
+        operator = node.operator
+        if isinstance(operator, Punctuate) and isinstance(rule := operator.rule, ByRoster) and rule.listed is not None:
+            with suppress(XmlStreamError):
+                members, is_other = members_of(engine, rule, node.schema.attribute(rule.member).domain), True
+                operator = replace(operator, rule=replace(rule, roster=tuple(members)))
+        if not is_other:
+            made[node] = node
+            continue
+        made[node] = Node(operator, tuple(made[below] for below in node.inputs), node.label)
+    return made[root]
 
 
 _COMPARED = 16 << 20

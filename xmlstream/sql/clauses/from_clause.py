@@ -25,6 +25,7 @@ from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.joining import (
     How,
     JoinCondition,
+    alternatives,
     is_asof,
     joined,
     joined_asof,
@@ -35,6 +36,7 @@ from xmlstream.sql.clauses.joining import (
 from xmlstream.sql.clauses.plan_builder import keyed, select_items, where
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.refusals import VERSIONS
 from xmlstream.sql.spark.analysis import Analyst
 
 _HOW: dict[tuple[str, str], How] = {
@@ -91,14 +93,20 @@ class From:
         """The tables joined in an order in which the conditions connect them, and the remaining conditions."""
         whole, waiting, rest = tables[0], list(tables[1:]), conditions
         while waiting:
+            either: list[tuple[Relation, list[exp.Expr], JoinCondition]] = []
             for table in waiting:
                 here, there = set(whole.node.schema.names), set(table.node.schema.names)
                 usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
-                found = split_condition(usable, whole.node.schema, table.node.schema)
+                schemas = whole.node.schema, table.node.schema
+                found = split_condition(usable, *schemas)
                 if found.equal:
                     break
+                if alternatives(found.residual, *schemas):
+                    either.append((table, usable, found))
             else:
-                raise no_equality("a join", rest, "inner", at, self._text)
+                if not either:
+                    raise no_equality("a join", at, self._text)
+                table, usable, found = either[0]
             whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]
@@ -126,6 +134,9 @@ class From:
             return joined(left, right, how, found, self._analyst, self._text, join)
         match = join.args.get("match_condition")
         match = None if match is None else resolve(match, left.beside(right), self._text)
+        if (version := join.this.args.get("version")) is not None:
+            at = resolve(version.expression, left, self._text)
+            match = exp.GTE(this=at, expression=named(self._time(right, version)))
         kind: AsofKind = "left" if how == "left" else "inner"
         return joined_asof(left, right, kind, found, match, self._analyst, self._text, join)
 
@@ -155,6 +166,16 @@ class From:
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
         return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
+
+    def _time(self, table: Relation, version: exp.Version) -> str:
+        """The attribute by which a table has a state at each time: its only moment."""
+        moments = [a.name for a in table.node.schema if a.domain.sql.kind in ("TIMESTAMP", "TIMESTAMP_NTZ")]
+        if len(moments) != 1:
+            what = (
+                f"FOR SYSTEM_TIME AS OF needs a table with one attribute of TIMESTAMP, and this one has {len(moments)}"
+            )
+            raise self._text.error(what, version.expression, VERSIONS)
+        return moments[0]
 
     def _common(self, left: Relation, right: Relation, join: exp.Join) -> list[exp.Identifier]:
         """The names that both sides have, in the order of the left one, for NATURAL JOIN."""

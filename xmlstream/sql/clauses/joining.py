@@ -5,6 +5,9 @@ same name are renamed below the join. An equality of expressions becomes an equa
 
 ASOF JOIN (in Spark since 4.3) joins each tuple with the last tuple of the other side that MATCH_CONDITION allows.
 
+Without an equality, but with some in each alternative of OR, inner joins are the union of a join for each alternative,
+without the pairs of those before it; semi and anti joins go through the alternatives one after the other.
+
     SELECT /*+ LAZY_PURGE(10) */ … FROM a JOIN b ON … JOIN c ON …
 
 `LAZY_PURGE(n)` searches in every n-th slice for tuples to purge, `LAZY_PURGE` in every tenth slice, `EAGER_PURGE` in
@@ -22,17 +25,25 @@ from sqlglot import exp
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.asof_join import AsofJoin, AsofKind
 from xmlstream.operators.expressions.bounds import bounds_between
-from xmlstream.operators.expressions.dialect import as_read, attributes_in, cast_to, conjoined, named, render
+from xmlstream.operators.expressions.dialect import (
+    as_read,
+    attributes_in,
+    cast_to,
+    conjoined,
+    expression,
+    named,
+    render,
+)
 from xmlstream.operators.expressions.equalities import plain_conjuncts
 from xmlstream.operators.join import Join
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.operators.joins.punctuation_graph import Equality
 from xmlstream.operators.semi_join import SemiJoin
-from xmlstream.plan.nodes import Names, Node
+from xmlstream.plan.nodes import Names, Node, narrowed
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
-from xmlstream.sql.clauses.plan_builder import copied, select_items
-from xmlstream.sql.clauses.relation import Item, Relation
+from xmlstream.sql.clauses.plan_builder import combined_relation, copied, select_items
+from xmlstream.sql.clauses.relation import Field, Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import purge_strategy_of
 from xmlstream.sql.spark.analysis import Analyst
@@ -43,7 +54,10 @@ _NO_EQUALITY = (
     "write an equality between the two sides, such as a.id = b.id; to pair all tuples of inputs that end, give both"
     " sides a constant: (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
 )
-_ALTERNATIVES = "write each alternative of OR as a query, without the pairs of those before it: "
+_OUTER = (
+    "write the pairs, and what has none, as two queries: SELECT … JOIN … ON {on} UNION ALL"
+    " SELECT …, NULL … WHERE NOT EXISTS (SELECT 1 … WHERE {on})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +99,9 @@ def split_condition(conditions: Sequence[exp.Expr], left: Schema, right: Schema)
     return JoinCondition(tuple(equal), tuple(rest))
 
 
-def no_equality(kind: str, conditions: Sequence[exp.Expr], how: str, at: exp.Expr, text: QueryText) -> QueryError:
+def no_equality(kind: str, at: exp.Expr, text: QueryText, hint: str = _NO_EQUALITY) -> QueryError:
     """The error for a join of this kind, none of whose conditions is an equality between its sides."""
-    parts = [one.unnest() for one in conditions]
-    either = [[*part.flatten()] for part in parts if isinstance(part, exp.Or)]
-    is_either = how == "inner" and any(all(one.find(exp.EQ) for one in alternatives) for alternatives in either)
-    hint = _ALTERNATIVES + _union(at.args.get("on")) if is_either else _NO_EQUALITY
     return text.error(f"{kind} without an equality between its sides is not supported", at, hint)
-
-
-def _union(on: exp.Expr | None) -> str:
-    """The join on alternatives as a union of joins, each without the pairs of those before it; an example for WHERE."""
-    written = (
-        [as_read(each) for each in on.unnest().flatten()] if on is not None and isinstance(on.unnest(), exp.Or) else []
-    )
-    alternatives = written or ["a.id = b.id", "a.name = b.name"]
-    others = [[f"({one}) IS NOT TRUE" for one in alternatives[:number]] for number in range(len(alternatives))]
-    queries = [" AND ".join([one, *before]) for one, before in zip(alternatives, others, strict=True)]
-    return " UNION ALL ".join(f"SELECT … ON {query}" for query in queries)
 
 
 def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
@@ -130,7 +129,11 @@ def joined(
         QueryError: There is no equality between the sides, or the types of its sides have no common type.
     """
     if not condition.equal:
-        raise no_equality("a join", condition.residual, how, at, text)
+        found = alternatives(condition.residual, left.node.schema, right.node.schema)
+        if found is not None and how in ("inner", "semi", "anti"):
+            return _joined_either(left, right, how, found, analyst, text, at)
+        is_left = found is not None and how == "left" and at.args.get("on") is not None
+        raise no_equality("a join", at, text, _OUTER.format(on=as_read(at.args["on"])) if is_left else _NO_EQUALITY)
     nodes, keys, again = with_keys_of_both((left.node, right.node), condition.equal, analyst, text)
     on, schemas = keys, [node.schema for node in nodes]
     residual = _required([*condition.residual, *again], on, schemas, analyst)
@@ -139,6 +142,84 @@ def joined(
         return Relation(Node(semi, (nodes[0], nodes[1]), f"{how}_join"), left.fields)
     join = Join(how, *on, residual).bounded(*schemas)
     return Relation(Node(join, (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+
+
+def alternatives(conditions: Sequence[exp.Expr], left: Schema, right: Schema) -> list[list[exp.Expr]] | None:
+    """The conditions as alternatives, each with an equality between the sides; None if one would have none.
+
+    Of several alternatives each has a condition more, that none before it is true: a pair satisfies one at most.
+
+    >>> from xmlstream.operators.expressions.dialect import conjuncts
+    >>> sides = Schema.of(a="INT", b="INT"), Schema.of(c="INT", d="INT")
+    >>> def parted(text: str) -> list[str]:
+    ...     found = alternatives(conjuncts(expression(text)), *sides)
+    ...     return [" AND ".join(map(render, one)) for one in found or ()]
+    >>> parted("(a = c OR b = d) AND a < d")
+    ['`a` = `c` AND `a` < `d`', '`b` = `d` AND `a` < `d` AND NOT (`a` = `c`) IS TRUE']
+    >>> parted("a IN (c, d)"), parted("a = c OR b > d")
+    (['`a` = `c`', '`a` = `d` AND NOT (`a` = `c`) IS TRUE'], [])
+    """
+    found = split_condition(conditions, left, right)
+    if found.equal:
+        return [list(conditions)]
+    for either in found.residual:
+        parts = [other for other in found.residual if other is not either]
+        whole: list[list[exp.Expr]] = []
+        before: list[exp.Expr] = []
+        for one in _either(either):
+            branches = alternatives([one], left, right)
+            if branches is None:
+                break
+            whole += [[*branch, *parts, *before] for branch in branches]
+            before.append(expression(f"({render(one)}) IS NOT TRUE"))
+        else:
+            if before:
+                return whole
+    return None
+
+
+def _either(condition: exp.Expr) -> list[exp.Expr]:
+    """The alternatives of a condition that is an OR, or an IN of several expressions; none of any other."""
+    match condition.unnest():
+        case exp.Or() as either:
+            return [one.unnest() for one in either.flatten()]
+        case exp.In(this=one, expressions=[_, _, *_] as others) if any(attributes_in(other) for other in others):
+            return [exp.EQ(this=one.copy(), expression=other.copy()) for other in others]
+    return []
+
+
+def _joined_either(
+    left: Relation,
+    right: Relation,
+    how: How,
+    branches: Sequence[Sequence[exp.Expr]],
+    analyst: Analyst,
+    text: QueryText,
+    at: exp.Expr,
+) -> Relation:
+    """The join of two relations on alternatives, each with an equality between the sides.
+
+    Inner: the union of the joins on each, without the pairs of those before it. Anti: what is left of each after the
+    other. Semi: what has a partner by one, and by the next of what has none by those before it.
+
+    Source: Li et al. 2006, §2.2 and §7, which leave disjunctions open: a union is safe if each of its joins is.
+    """
+
+    def of(node: Relation, how: How, branch: Sequence[exp.Expr]) -> Relation:
+        condition = split_condition(branch, node.node.schema, right.node.schema)
+        whole = joined(node, right, how, condition, analyst, text, at)
+        sides = (left, right) if how == "inner" else (left,)
+        names = [name for side in sides for name in side.node.schema.names]
+        return Relation(narrowed(whole.node, names), tuple(Field(name, name) for name in names))
+
+    parts, rest = list[Relation](), left
+    for number, branch in enumerate(branches):
+        if how != "anti":
+            parts.append(of(rest, how, branch))
+        if how == "anti" or (how == "semi" and number + 1 < len(branches)):
+            rest = of(rest, "anti", branch)
+    whole = rest if how == "anti" else combined_relation("union", parts, analyst)
+    return Relation(whole.node, (*left.fields, *right.fields) if how == "inner" else left.fields)
 
 
 def _required(
@@ -203,7 +284,8 @@ _OLDEST = (
 
 
 def is_asof(join: exp.Join) -> bool:
-    return bool(join.kind.upper() == "ASOF")
+    """Whether it is an ASOF JOIN, or joins a table FOR SYSTEM_TIME AS OF a time."""
+    return bool(join.kind.upper() == "ASOF" or join.this.args.get("version"))
 
 
 def joined_asof(
@@ -223,10 +305,16 @@ def joined_asof(
             side with the right by >= or >; a further condition is not a lower bound of the right side's attribute in
             MATCH_CONDITION.
     """
-    if match is None:
-        raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
+    if match is None:  # as DuckDB has it: the one comparison in ON
+        compared = [
+            part for part in condition.residual if isinstance(part.unnest(), exp.GTE | exp.GT | exp.LTE | exp.LT)
+        ]
+        if len(compared) != 1:
+            raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
+        (match,) = compared
+        condition = replace(condition, residual=tuple(part for part in condition.residual if part is not match))
     if not condition.equal:
-        raise no_equality("an ASOF JOIN", condition.residual, kind, at, text)
+        raise no_equality("an ASOF JOIN", at, text)
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = with_keys_of_both((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:

@@ -40,6 +40,7 @@ from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_group
 from xmlstream.sql.clauses.joining import (
     How,
     JoinCondition,
+    alternatives,
     as_attribute,
     joined,
     split_condition,
@@ -251,7 +252,8 @@ class Subqueries:
         """Selects the left tuples with a partner, or without one; a left tuple whose `key` is not 1 has none."""
         found = split_condition(parts, left.node.schema, right.node.schema)
         equal = found.equal if key is None else ((key, _ONE.copy()), *found.equal)
-        condition = JoinCondition(equal or _ALL, found.residual)
+        either = None if equal else alternatives(found.residual, left.node.schema, right.node.schema)
+        condition = JoinCondition(equal if equal or either else _ALL, found.residual)
         relation = joined(left, right, "anti" if negated else "semi", condition, self.analyst, self.text, at)
         label = f"{'not_' if negated else ''}{at.key}"
         return Relation(Node(relation.node.operator, relation.node.inputs, label), relation.fields)

@@ -6,6 +6,7 @@ The rules are those of `xmlstream.operators.punctuators`:
     clock of ts, delay 2m
     roster of sid (S01, S02), order of hour, slack 1
     roster of sid (S01, S02)
+    roster of sid from senders, order of hour
     end of auction, end of region, when status = 'closed'
     end of sid, when kind = 'logout', or after 30m of ts
     end of tx after n, counting kind = 'row'
@@ -23,14 +24,15 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from xmlstream.dataclasses import replace
+from xmlstream.operators.expressions.type_rules import lossless_cast
 from xmlstream.operators.punctuate import Punctuate, Streams, Ungrammatical
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
-from xmlstream.operators.punctuators.roster import ByRoster
+from xmlstream.operators.punctuators.roster import ByRoster, Listed
 from xmlstream.operators.punctuators.rule import Rule
-from xmlstream.plan.nodes import Node, Scan
+from xmlstream.plan.nodes import Node, Scan, Static
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import parse_pattern
@@ -47,8 +49,8 @@ PUNCTUATE = "punctuate"
 
 _RULE_HINT = (
     "a rule is `order of ts, per sid, slack 10s, max_ahead 5m`, `clock of ts, delay 2m`, "
-    "`roster of sid (S01, S02), order of hour, slack 1`, `end of sid, when kind = 'logout', or after 30m of ts` or "
-    "`end of tx after n, counting kind = 'row'`"
+    "`roster of sid (S01, S02), order of hour, slack 1`, `roster of sid from senders`, "
+    "`end of sid, when kind = 'logout', or after 30m of ts` or `end of tx after n, counting kind = 'row'`"
 )
 
 
@@ -227,6 +229,10 @@ def _clock(parts: _Parts, schema: Schema) -> Rule:
 def _roster(parts: _Parts, schema: Schema) -> Rule:
     member, listed = split_name(parts.one("roster of"))
     domain = schema.attribute(member).domain
+    if (table := _FROM.fullmatch(listed)) is not None:
+        name, column = (text and text.strip("`") for text in (table["table"], table["column"]))
+        of = Listed(name, column or schema.attribute(member).name)
+        return _in_order(ByRoster(None, member, (), listed=of), parts, schema)
     is_list = listed.startswith("(") and listed.endswith(")")
     try:
         names = split_outside(listed[1:-1], ",", quotes=_QUOTES) if is_list else []
@@ -241,19 +247,63 @@ def _roster(parts: _Parts, schema: Schema) -> Rule:
         if len(each) > 1 and each[0] == each[-1] == "'":
             hint = f"write {each[1:-1] or 'the name'}; a name with a comma stands in double quotes"
             raise UsageError(f"{each} on the roster of {member} has single quotes around it", hint=hint)
+    return _in_order(ByRoster(None, member, tuple(roster)), parts, schema)
+
+
+def _in_order(roster: ByRoster, parts: _Parts, schema: Schema) -> Rule:
+    """The roster, whose members also close values by an order if the rule has one."""
     if "order of" not in parts.unread:
-        return ByRoster(None, member, tuple(roster))
+        return roster
     order = _name(parts.one("order of"))
     slack = _distance("slack", parts.one("slack"), schema.attribute(order).domain) if "slack" in parts.unread else None
-    return ByRoster(order, member, tuple(roster), slack)
+    return replace(roster, attribute=order, slack=slack)
 
 
-def _no_roster(member: str, listed: str, what: str) -> UsageError:
+def _no_roster(member: str, listed: str, what: str, table: str = "senders") -> UsageError:
     hint = (
-        f"write the names, as in roster of {member} (S01, S02); `xmlstream say --add` adds one later; "
+        f"write the names, as in roster of {member} (S01, S02), or roster of {member} from {table}, a static table; "
         "a member of that name stands in double quotes"
     )
     return UsageError(f"'roster of {member} {listed}' names {what}, and a roster is a list of its members", hint=hint)
+
+
+def with_lists(node: Node, table_of: Callable[[str], Node | None]) -> Node:
+    """A table whose rosters know the leaf that reads their list, as far as a static table has it.
+
+    Raises:
+        QueryError: There is no such table, it is not static, has no such column, or one of another type.
+    """
+    below = tuple(with_lists(each, table_of) for each in node.inputs)
+    operator = node.operator
+    if isinstance(operator, Punctuate) and isinstance(rule := operator.rule, ByRoster) and rule.listed is not None:
+        found = _list_of(rule, rule.listed, table_of(rule.listed.name), node.schema.attribute(rule.member).domain)
+        operator = replace(operator, rule=replace(rule, listed=found))
+    elif below == node.inputs:
+        return node
+    return Node(operator, below, node.label)
+
+
+def _list_of(rule: ByRoster, listed: Listed, table: Node | None, domain: Domain) -> Listed:
+    """The list with the leaf that reads it; `domain` is that of the members."""
+    of = f"'{rule.name}'"
+    if table is None:
+        hint = (
+            f"CREATE TABLE {listed.name} ({listed.column} {domain.type}) USING csv OPTIONS (path '…') declares it; in"
+            f" Python .punctuate('{rule.name}', tables={{'{listed.name}': frame}}) gives it"
+        )
+        raise QueryError(f"{of}: there is no static table {listed.name}", hint=hint)
+    if not isinstance(table.operator, Static):
+        hint = f"a static table is USING csv, parquet or another; or write roster of {rule.member} (S01, S02)"
+        raise QueryError(f"{of}: {listed.name} is a stream, and no list", hint=hint)
+    there = table.operator.schema
+    if listed.column.lower() not in map(str.lower, there.names):
+        hint = f"name the column: roster of {rule.member} from {listed.name}.{there.names[0]}"
+        raise QueryError(f"{of}: {listed.name} has no column {listed.column}", hint=hint)
+    column = there.attribute(listed.column)
+    if column.domain.type != domain.type and lossless_cast(column.domain, domain.type) is None:
+        what = f"{of}: {column.name} of {listed.name} is {column.domain.type}, and {rule.member} is {domain.type}"
+        raise QueryError(what, hint=f"declare {column.name} {domain.type} in {listed.name}")
+    return replace(listed, column=column.name, table=table.operator)
 
 
 def require_no_table(text: str, tables: Container[str]) -> None:
@@ -266,10 +316,13 @@ def require_no_table(text: str, tables: Container[str]) -> None:
         for part in split_outside(rule.head, ",", quotes=_QUOTES):
             found = _ONE_NAME.fullmatch(part)
             if found and found["table"].strip("`").lower() in tables:
-                raise _no_roster(found["member"], found["listed"], f"the table {found['table']}")
+                raise _no_roster(found["member"], found["listed"], f"the table {found['table']}", found["table"])
 
 
 _ROSTER = r"\broster\s+of\s+(?P<member>`[^`]+`|[^\s(]+)\s*"
+
+_FROM = re.compile(r"from\s+(?P<table>\w+|`[^`]+`)(\s*\.\s*(?P<column>\w+|`[^`]+`))?\s*", re.IGNORECASE)
+"""The table, and perhaps its column, that lists the members of a roster."""
 
 _ONE_NAME = re.compile(rf"\s*{_ROSTER}(?P<listed>\(\s*(?P<table>\w+|`[^`]+`)(\.(\w+|`[^`]+`))?\s*\))\s*", re.IGNORECASE)
 """A roster of one name without double quotes, which may be that of a table."""

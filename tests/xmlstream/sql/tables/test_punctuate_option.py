@@ -13,7 +13,7 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.count import ByCount
 from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
-from xmlstream.operators.punctuators.roster import ByRoster
+from xmlstream.operators.punctuators.roster import ByRoster, Listed
 from xmlstream.operators.punctuators.rule import Rule
 from xmlstream.plan.nodes import Scan
 from xmlstream.punct_ns.errors import QueryError, UngrammaticalStream, UsageError
@@ -51,6 +51,11 @@ OF_NAMES = ByRoster("n", "sid", ("O'Brien", "'t Hooft", "D'Arcy; 2"))
             [ByRoster("n", "ts", (datetime(2026, 11, 25, 9, tzinfo=UTC),))],
         ),
         ("order of n, roster of line (3,1,2)", [ByRoster("n", "line", (3, 1, 2))]),
+        ("roster of SID from senders", [ByRoster(None, "SID", (), listed=Listed("senders", "sid"))]),
+        (
+            "roster of sid FROM `the units` . unit, order of n, slack 3",
+            [ByRoster("n", "sid", (), 3, Listed("the units", "unit"))],
+        ),
         (
             "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
             [ByPredicate("line IN (1, 2) AND sid = 'a;b'", ("n", "sid"))],
@@ -131,12 +136,18 @@ def test_a_table_that_says_too_little_is_punctuated_and_its_query_judged_by_it()
     assert not judged(root, follow=True).troubled()
 
 
+def test_documents_were_merged_before_each_was_a_stream() -> None:
+    below = script.read(query("order of ts", ", documents 'merge'")).sketch()
+    while not isinstance(below.operator, Scan):
+        (below,) = below.inputs
+    assert below.operator.options.documents == "files"
+
+
 def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_path: Path) -> None:
     for text, more, refusal in (
         ("order of ts", ", documents 'merged'", "table report: documents 'merged' is not known"),
         ("order of tz", "", "table report: there is no attribute tz"),
         ("clock of sid", "", "table report: the rule 'clock of sid' needs a TIMESTAMP"),
-        ("order of ts", ", documents 'merge'", "table report: documents 'merge' is not known"),
         (
             "end of sid, or after 5m of ts",
             ", documents 'files'",
