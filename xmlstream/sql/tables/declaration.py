@@ -201,9 +201,9 @@ def scan(
 def _without_lists(options: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
     """The options without the domains that tables list, and these."""
     key = next((key for key in options if key.lower() == "domains"), "")
-    written, listed = parted_domains(options.get(key, ""))
-    if not listed:
+    if "from" not in options.get(key, "").lower().split():
         return options, ""
+    written, listed = parted_domains(options[key])
     rest = {name: text for name, text in options.items() if name != key}
     return rest | ({key: written} if written else {}), listed
 

@@ -116,7 +116,7 @@ def _each_punctuated(node: Node, rules: Sequence[Rule], ungrammatical: Ungrammat
 
 
 def with_domains(node: Node, text: str) -> Node:
-    """A source, some attributes of which have as their domains what static tables list: `sid from senders`.
+    """A source with what static tables list as the domains of some attributes: `sid from senders`.
 
     Raises:
         UsageError: There is no such attribute.
