@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
 from xmlstream.operators.frames.expression import Copy, as_columns
-from xmlstream.operators.state.ages import SINCE, combined_ages, deduplicated
+from xmlstream.operators.state.ages import AGES, combined_ages, deduplicated
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
@@ -67,8 +67,8 @@ class Aggregation:
         return deduplicated(kept, ages)
 
     def shown(self, kept: Frame) -> Frame:
-        """Kept rows with the values of their partial aggregates so far."""
-        return kept if self.merges is None else self._with_values(kept, SINCE)
+        """Kept rows with the values of their partial aggregates so far, and their ages."""
+        return kept if self.merges is None else self._with_values(kept, *(age for age in AGES if age in kept.columns))
 
     def answers(self, kept: Frame) -> Frame:
         """The output tuples for kept rows whose groups are complete and combined."""

@@ -90,11 +90,13 @@ class Explode(Operator):
         new = inputs[0].tuples
         if new is None:
             return None
-        others = self.schema(state.inputs[0]).names[:-1]
-        exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)})"
-        return state.computed(
-            Tuples(new.frame.select(*others, Column(self.element.name, exploded)), LENGTH * new.at_most, exact=False)
-        )
+        others, never_null = self.schema(state.inputs[0]).names[:-1], not self.element.domain.nullable
+        # Spark filters by the size of an array before it explodes it, and so would compute one of Python's twice.
+        exploded = f"explode{'_outer' if self.outer or never_null else ''}({quoted(self.array)})"
+        frame = new.frame.select(*others, Column(self.element.name, exploded))
+        if never_null and not self.outer:
+            frame = frame.where(f"{quoted(self.element.name)} IS NOT NULL")
+        return state.computed(Tuples(frame, LENGTH * new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         schema = state.inputs[0]

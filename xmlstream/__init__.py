@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from xmlstream.builder.run_options import RunOptions
     from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
+    from xmlstream.diagnosis.kept_state import kept
     from xmlstream.operators.punctuators.count import ByCount
     from xmlstream.operators.punctuators.order import ByClock, ByOrder
     from xmlstream.operators.punctuators.predicate import ByDomain, ByPredicate
@@ -80,6 +81,7 @@ __all__ = [
     "from_stream",
     "function",
     "inserts_from_sql",
+    "kept",
     "multiway_join",
     "open_session",
     "read",
@@ -112,6 +114,7 @@ _MODULES = {
         "read_parquet",
         "read_xmark",
     ),
+    "xmlstream.diagnosis.kept_state": ("kept",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.sql.created_functions": ("function",),
     "xmlstream.session.engines": ("open_session",),

@@ -104,9 +104,9 @@ class StreamSql(Spark):
                 expression.meta["until"] = self._prev.end + 1
 
         def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
-            """Reads an argument, which may be Flink's TABLE t, and records where it begins and ends."""
+            """Reads an argument, which may be TABLE t or TABLE(t), and records where it begins and ends."""
             begin = self._curr.start
-            is_table = self._next.token_type != TokenType.L_PAREN and self._match(TokenType.TABLE)
+            is_table = self._match(TokenType.TABLE)
             found = self._parse_table_argument() if is_table else super()._parse_lambda(alias)
             if found is not None:
                 found.meta["span"] = begin, self._prev.end + 1
@@ -119,11 +119,22 @@ class StreamSql(Spark):
             return super()._parse_types(check_func, *given, **named)
 
         def _parse_table_argument(self) -> exp.Expr | None:
-            table = self._parse_table_parts()
+            """Reads a table or a query in brackets, where it stands, and how it is partitioned: by keys, or by none."""
+            in_brackets = self._match(TokenType.L_PAREN)
+            begin, query = self._curr.start, self._parse_select() if in_brackets else None
+            table: exp.Expr | None = self._parse_table_parts() if query is None else exp.Subquery(this=query)
+            if table is not None:
+                table.meta["data"] = begin, self._prev.end + 1
+            if in_brackets:
+                self._match_r_paren()
             if table is not None and self._match(TokenType.PARTITION_BY):
                 several = self._curr.token_type == TokenType.L_PAREN
-                keys = self._parse_wrapped_csv(self._parse_column) if several else [self._parse_column()]
+                keys = self._parse_wrapped_csv(self._parse_disjunction) if several else [self._parse_disjunction()]
                 table.set("partition", exp.Partition(expressions=keys))
+            elif table is not None and self._match_text_seq("WITH", "SINGLE", "PARTITION"):
+                table.set("partition", exp.Partition(expressions=[]))
+            if table is not None and "partition" in table.args:
+                table.set("order", self._parse_order())
             return table
 
         def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:

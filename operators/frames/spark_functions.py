@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import call_name, expression, render
-from xmlstream.operators.expressions.operations.python_functions import ArrowCall, PythonFunction, called_in, known_by
+from xmlstream.operators.expressions.operations.group_calls import arrow_call
+from xmlstream.operators.expressions.operations.python_functions import PythonFunction, called_in, known_by
 from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Sent:
 
     def __call__(self, *columns: Any) -> Any:
         """The results and errors for the rows."""
-        return ArrowCall(self.function, in_fields=True)(*columns)
+        return arrow_call(self.function, in_fields=True)(*columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its parts, with the function as bytes."""
@@ -97,7 +98,7 @@ class Sent:
         finally:
             if by_value:
                 cloudpickle.unregister_pickle_by_value(module)
-        return _received, (of.directory, code, of.name, of.type, of.declared, of.takes_columns, of.number)
+        return _received, (of.directory, code, of.name, of.type, of.declared, of.takes, of.number)
 
 
 def _received(directory: str | None, code: bytes, name: str, *others: Any) -> Sent:

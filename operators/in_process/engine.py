@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xmlstream.dataclasses import dataclass, field
+from xmlstream.operators.expressions.operations.group_calls import arrow_call
 from xmlstream.operators.expressions.operations.part import text
 from xmlstream.operators.expressions.operations.python_functions import SIGNATURES, ArrowCall
 from xmlstream.operators.expressions.operations.spark_type import has_floating, in_duckdb, name_in_duckdb
@@ -369,7 +370,7 @@ class InProcessEngine:
             function, types = SIGNATURES[self._functions]
             of: list[Any] = [duckdb.type(in_duckdb(type_)) for type_ in types]
             returns = duckdb.type(in_duckdb(function.type))
-            called: Any = partial(self._call, ArrowCall(function))
+            called: Any = partial(self._call, arrow_call(function))
             called.__signature__ = Signature([Parameter(f"x{i}", POSITIONAL) for i in range(len(of))])
             create: Any = self._connection.create_function
             create(own(f"python{self._functions}"), called, of, returns, type="arrow", null_handling="special")
@@ -465,7 +466,7 @@ _MEANT: tuple[tuple[str, str], ...] = (
     (r"Overflow in (?:addition|subtraction|multiplication) of DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
     (r"Overflow (?:in|on) |overflow in|Overflow on abs", "ARITHMETIC_OVERFLOW"),
     (r"(?:to|cast value .* to) (?:type )?DECIMAL|Casting value .* to type DECIMAL", "NUMERIC_VALUE_OUT_OF_RANGE"),
-    (r"Type INT128 .* destination type INT64", "ARITHMETIC_OVERFLOW"),
+    (r"Type INT128 .* destination type INT(?:32|64)", "ARITHMETIC_OVERFLOW"),
     (r"Failed to cast decimal value .* to type INT", "CAST_OVERFLOW"),
     (r"Could not convert string", "CAST_INVALID_INPUT"),
     (r"can't be cast because the value is out of range|out of range for the destination", "CAST_OVERFLOW"),

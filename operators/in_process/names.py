@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import call_name, parsed, type_text
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
-from xmlstream.operators.expressions.operations.functions import FUNCTIONS
+from xmlstream.operators.expressions.operations.functions import CASTS, FUNCTIONS
 from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
 from xmlstream.operators.in_process.expressions import Columns
@@ -148,7 +148,7 @@ def _call(tree: exp.Expr) -> str:
     if (function := known_by(name)) is not None:
         return f"{function.name}({_names(given)})"
     known = name in FUNCTIONS or name in AGGREGATES or name in _COLLECTED
-    if not known or name in _UNKNOWN:
+    if not known or name in _UNKNOWN or name in CASTS:
         raise NotProven(f"the name of {name}")
     if name == "count" and len(given) == 1 and isinstance(given[0], exp.Star):
         return "count(1)"

@@ -92,6 +92,10 @@ def number_of_units(distance: Distance | None, domain: Domain) -> int | None:
     return None
 
 
+_DIGITS = 38
+"""The most digits of a DECIMAL."""
+
+
 def before(expression: str, distance: Distance | None, domain: Domain) -> str:
     """Spark SQL for the value at a distance before another; null for null."""
     return _moved(expression, "-", distance, domain)
@@ -110,20 +114,25 @@ def comparable(expression: str, domain: Domain) -> str:
 
 
 def as_text(expression: str, domain: Domain) -> str:
-    """Spark SQL for the value as text that no time zone changes, for `text_value` and `values_below`."""
+    """Spark SQL for the value as text that no time zone changes, for `text_value` and `values_below`.
+
+    A floating-point number stays one: engines write its digits differently.
+    """
     if domain.sql == TimestampType(zoned=True):
         return f"CAST(unix_micros({expression}) AS STRING)"
+    if isinstance(domain.sql, FloatType):
+        return f"CAST({expression} AS DOUBLE)"
     return f"CAST({expression} AS STRING)"
 
 
-def text_value(text: str, domain: Domain) -> Value:
+def text_value(text: str | float, domain: Domain) -> Value:
     """The value that a text of `as_text` stands for."""
     if domain.sql == TimestampType(zoned=True):
         return domain.sql.value(int(text))
-    return domain.read(text)
+    return domain.read(str(text))
 
 
-def values_below(text: str, domain: Domain) -> Pattern:
+def values_below(text: str | float, domain: Domain) -> Pattern:
     """The pattern of the values below that of a text of `as_text`, which may be outside the domain."""
     if isinstance(domain.sql, StringType | TemporalType):
         try:
@@ -138,6 +147,8 @@ def distance_between(earlier: str, later: str, domain: Domain) -> str:
     match domain.sql:
         case IntegerType():
             return f"(CAST({later} AS DECIMAL(20,0)) - {earlier})"
+        case DecimalType(precision=precision) if precision == _DIGITS:  # whose distances may have more
+            return "CAST(NULL AS INT)"
         case DecimalType() | FloatType():
             return f"({later} - {earlier})"
         case DateType():

@@ -123,6 +123,10 @@ class TupleLog:
         """All kept rows, not combined across segments; None for an empty log."""
         return None if self.is_empty else Tuples(seen(self._frame()), self.at_most, exact=self._fresh is None)
 
+    def combined(self) -> Frame | None:
+        """All kept rows, combined across segments, with their ages; None for an empty log."""
+        return None if self.is_empty else self._combined()
+
     def near(
         self, tuples: Tuples, names: Sequence[str], on: Sequence[str] | None = None
     ) -> tuple[Tuples, Tuples | None]:

@@ -38,40 +38,48 @@ def bench() -> Iterator[list[Measure]]:
 
 
 @pytest.fixture(scope="session")
-def scratch() -> Iterator[Path]:
+def shared() -> Iterator[Path]:
     """A directory that goes with the run: inputs and outputs are too large to be left behind, as pytest would."""
     path = Path(tempfile.mkdtemp(prefix="xmlstream-bench-"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture
+def scratch(shared: Path) -> Iterator[Path]:
+    """A directory of one test within it, which goes with the test: each names its files as it likes."""
+    path = Path(tempfile.mkdtemp(dir=shared))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
-def warehouse(scratch: Path) -> Path:
+def warehouse(shared: Path) -> Path:
     """Two sensors of a million reports each, a punctuation after every 1,000, that of the hour."""
-    directory = scratch / "warehouse"
+    directory = shared / "warehouse"
     sensors.write_sensors(directory, 2, scaled(1000, at_least=10), 1, 1000, seed=1)
     return directory
 
 
 @pytest.fixture(scope="session")
-def small_warehouse(scratch: Path) -> Path:
+def small_warehouse(shared: Path) -> Path:
     """The same, of 20 hours, for the first run of a session, which pays for loading classes and compiling."""
-    directory = scratch / "small-warehouse"
+    directory = shared / "small-warehouse"
     sensors.write_sensors(directory, 2, 20, 1, 1000, seed=2)
     return directory
 
 
 @pytest.fixture(scope="session")
-def auction_house(scratch: Path) -> Path:
+def auction_house(shared: Path) -> Path:
     """A million events with all punctuations; bids in two streams."""
-    directory = scratch / "auctions"
+    directory = shared / "auctions"
     auction_documents.write_auctions(directory, scaled(1_000_000, at_least=5000), House(seed=1, bid_streams=2))
     return directory
 
 
 @pytest.fixture(scope="session")
-def small_auction_house(scratch: Path) -> Path:
+def small_auction_house(shared: Path) -> Path:
     """The same, of 20,000 events, to get warm."""
-    directory = scratch / "small-auctions"
+    directory = shared / "small-auctions"
     auction_documents.write_auctions(directory, 20_000, House(seed=2, bid_streams=2))
     return directory

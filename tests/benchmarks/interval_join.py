@@ -47,9 +47,9 @@ def _tuples(name: str, first: int, last: int, draw: random.Random, *, punctuated
 
 
 @pytest.fixture(scope="module")
-def streams(scratch: Path) -> Path:
+def streams(shared: Path) -> Path:
     """Both streams: punctuated, a document each; and plain, a document a batch."""
-    directory = scratch / "intervals"
+    directory = shared / "intervals"
     directory.mkdir()
     each = SECONDS // SLICES
     for number, name in enumerate("ab"):

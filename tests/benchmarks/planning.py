@@ -32,8 +32,8 @@ import os, sys, time
 from pathlib import Path
 from xmlstream.sql import script
 from xmlstream.optimizer.rules import optimized
-from xmlstream.session.spark_session import open_session
-spark = open_session("local[2]", {})
+from xmlstream.session.spark_session import open_spark_session
+spark = open_spark_session("local[2]", {})
 (java,) = [entry for entry in Path("/proc").glob("[0-9]*/stat") if " (java) " in (text := entry.read_text())
            and text.rsplit(")", 1)[1].split()[1] == str(os.getpid())]
 def seconds():

@@ -38,17 +38,17 @@ def slice_bytes(path: Path, slices: int = SLICES) -> str:
 
 
 @pytest.fixture(scope="module")
-def sensors_directory(scratch: Path) -> Path:
+def sensors_directory(shared: Path) -> Path:
     """As many reports as the slices take, 5,000 of each of two sensors, with their hours' punctuations."""
-    directory = scratch / "sliced"
+    directory = shared / "sliced"
     sensors.write_sensors(directory, 2, SLICES * 5, 1, 1000, seed=3)
     return directory
 
 
 @pytest.fixture(scope="module")
-def rows_directory(sensors_directory: Path, scratch: Path, spark: SparkSession) -> Path:
+def rows_directory(sensors_directory: Path, shared: Path, spark: SparkSession) -> Path:
     """The same reports as Parquet, a file for each slice."""
-    directory = scratch / "ready"
+    directory = shared / "ready"
     directory.mkdir()
     documents = [
         spark.read.format("xml").schema(plain_spark.REPORT).option("rowTag", "tempdata").load(str(path)).toArrow()

@@ -26,7 +26,9 @@ from random import Random, SystemRandom
 PROPERTIES = sorted(Path("tests").glob("**/test_*.py"))
 """Where searches are: all tests whose examples Hypothesis draws, and those that do more at night."""
 
+BENCHMARKS = sorted(str(path) for path in Path("tests/benchmarks").glob("*.py"))
 CAMPAIGNS = {
+    "benchmarks": ["env", "BENCH_SCALE=0.01", "BENCH_ROUNDS=1", sys.executable, "-m", "pytest", *BENCHMARKS],
     "clusters": [sys.executable, "-m", "tests.campaigns.clusters", "--kills", "2"],
     "damage": [sys.executable, "-m", "tests.campaigns.damage"],
     "feed": [sys.executable, "-m", "tests.campaigns.feed", "--kills", "3", "--clean", "delete"],
@@ -37,6 +39,8 @@ CAMPAIGNS = {
     "sinks": [sys.executable, "-m", "tests.campaigns.sinks"],
 }
 """What is killed and damaged at random, and what runs on PySpark's oldest version, beside the properties.
+
+The benchmarks are run small, and their numbers mean nothing: it shows that each still runs.
 
 `make signals` takes an hour and stays by itself.
 """

@@ -23,7 +23,8 @@ GUIDES = {
 
 ELSEWHERE = {
     "a source option": ("xmlstream/manual",),  # pages on what one does with this option
-    "an expression": ("operators/expressions/operations/forms.py",),  # a word in the example of its docstring
+    # a word in the example of its docstring, and a call in a statement
+    "an expression": ("operators/expressions/operations/forms.py", "tests/data/foreign_statements.sql"),
 }
 """Where the word means another thing, or is no part of adding one."""
 

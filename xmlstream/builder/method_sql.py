@@ -15,7 +15,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from xmlstream.builder.run_options import in_sentences
-from xmlstream.operators.expressions.dialect import expression, parsed
+from xmlstream.operators.expressions.dialect import call_name, expression, parsed
 from xmlstream.operators.expressions.duration import duration
 from xmlstream.operators.joins.join_sides import JoinKind
 from xmlstream.punct_ns.errors import QueryError
@@ -178,6 +178,13 @@ def sql_list(texts: Iterable[str | Column]) -> list[str | QueryText]:
 def with_names(expressions: Sequence[str | Column], named: Mapping[str, str]) -> tuple[str | Column, ...]:
     """Expressions, and those that are given by name: `m="max(a)"`."""
     return (*expressions, *(f"{sql_text(text)} AS {quoted(name)}" for name, text in named.items()))
+
+
+def named_key(given: str | Column) -> tuple[str, str | None]:
+    """A key as text, and the name that it gives itself by AS, if it does; a window calls itself `window`."""
+    text = sql_text(given)
+    tree = parse_statements(QueryText.joined(["SELECT ", argument(text)]))[0].tree.expressions[0]
+    return (f"{text} AS window", "window") if call_name(tree) == "window" else (text, tree.alias or None)
 
 
 def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:

@@ -11,7 +11,8 @@ al. 2006, §3.2.1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,6 +25,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.extensions import extension
 from xmlstream.operators.describe import Describe
 from xmlstream.operators.distinct_on import DistinctOn
+from xmlstream.operators.expressions.operations.python_functions import declared_function
 from xmlstream.operators.joins.purge_strategy import EAGER, strategy_named
 from xmlstream.operators.multiway_join import MultiwayJoin
 from xmlstream.operators.punctuate import Ungrammatical
@@ -380,7 +382,7 @@ class Query(Runnable):
 @in_sentences("a grouped query", ON_GROUPS)
 @dataclass(frozen=True, slots=True, repr=False)
 class Groups:
-    """The groups of a query's tuples, to aggregate or rank."""
+    """The groups of a query's tuples, to aggregate, to rank, or to give to a function."""
 
     query: Query
     keys: tuple[str | Column, ...]
@@ -407,6 +409,35 @@ class Groups:
         if not numbers and not aggregates_in(*chain.from_iterable(trees)):
             raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
+
+    def apply(self, function: Callable[..., Any], schema: str) -> Query:
+        """Calls a function of Python once for each group, with all of its rows, as soon as the group is complete.
+
+        A group's tuples are kept until punctuations close it. The function gets the key and the rows, `f(key, rows)`,
+        or the rows alone: a named tuple of the keys' values, and a `pyarrow.Table` with the query's attributes, or a
+        `pandas.DataFrame` if its parameter is annotated so. Rows are sorted by their attributes, from the first to the
+        last: `select("ts", "price", "auction")` before `group_by` gives them in order of time.
+
+        It returns rows: a table of Arrow, a DataFrame, or dictionaries, which it may yield; `[]` for none. It must
+        return the same rows for the same group whenever it is called. Without keys, it gets all rows at the end, even
+        if there are none.
+
+        Args:
+            function: The function.
+            schema: The attributes of its rows, such as "auction BIGINT, slope DOUBLE". One that is called as a key is
+                the key: the function may leave it out, and may not return another value. So punctuations of keys pass;
+                they do for those keys alone.
+
+        Raises:
+            QueryError: The function takes other arguments, or the schema has a type that functions do not return.
+        """
+        name = re.sub(r"\W", "", getattr(function, "__name__", type(function).__name__))
+        made = declared_function(function, name, f"TABLE ({schema})")
+        pairs = [method_sql.named_key(key) for key in self.keys]
+        keys = [method_sql.argument(text) if name is None else quoted(name) for text, name in pairs]
+        named = [text for text, name in pairs if name is not None]
+        over = ["(SELECT *, ", *method_sql.sql_list(named), " FROM `input`)"] if named else ["`input`"]
+        return self.query._of(f"SELECT inline({made.key}(", *method_sql.separated(keys), ")) FROM ", *over)
 
     def top(self, n: int, *order: str | Column, number: str | None = None, rank: Rank = "row_number") -> Query:
         """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.

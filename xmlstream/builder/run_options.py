@@ -176,7 +176,11 @@ ON_QUERIES = _table(
 """Methods that a query lacks, with what to write instead."""
 
 ON_GROUPS = _table(
-    'agg("count(*) AS n", "max(a) AS a")', {"first head tail nth": 'top(1, "ts"), with the order that is meant'}
+    'agg("count(*) AS n", "max(a) AS a")',
+    {
+        "first head tail nth": 'top(1, "ts"), with the order that is meant',
+        "applyInPandas applyInArrow cogroup transformWithState map": 'apply(f, "k INT, v DOUBLE"), once for each group',
+    },
 )
 ON_WINDOWS = _table('agg("count(*) AS n", "max(a) AS a")', {})
 ON_SUMMARIES = _table("it counts tuples, in tuples_out; the query's to_arrow() has them", {})

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xmlstream.cli.command_line import argument, flag
+from xmlstream.cli.command_line import argument, flag, option
+from xmlstream.punct_ns.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,12 +31,23 @@ def checkpoint(
         bool,
         flag("Compare all seals and checksums, also of published documents; exit code 1 for a damage.", "--verify"),
     ] = False,
+    operator: Annotated[str | None, option("NAME", "Show the rows that this operator keeps.", "--operator")] = None,
+    log: Annotated[
+        str | None, option("NAME", "Of an operator that keeps several kinds of rows, which: side-0.", "--log")
+    ] = None,
+    rows: Annotated[int, option("N", "The most rows of an operator that are shown as a table.", "--rows")] = 20,
     format_: Annotated[ContentsFormat, flag("For people or for programs.", "--format")] = ContentsFormat.TEXT,
 ) -> None:
     """Show what is in a checkpoint: operators, rows, bytes, slices, format, results; it reads and never writes.
 
     The query may run, or have been stopped or killed.
     """
+    if operator is not None or log is not None:
+        if operator is None or verify:
+            what = "--log and --verify" if operator is None else "--operator and --verify"
+            raise UsageError(f"{what} do not go together", hint="name the operator: --operator join --log side-0")
+        _show_kept(place, operator, log, rows, format_)
+        return
     from xmlstream.diagnosis.checkpoint_contents import contents_of, damages
     from xmlstream.punct_ns.errors import StateError
     from xmlstream.runtime.checkpoint.remote_checkpoint import readable
@@ -61,6 +73,29 @@ def checkpoint(
         typer.echo("\n".join(error.what for error in damaged))
     if damaged:
         raise typer.Exit(1)
+
+
+def _show_kept(place: str, operator: str, log: str | None, most: int, format_: ContentsFormat) -> None:
+    """Prints the rows that an operator keeps, and which commit has them."""
+    import pyarrow as pa
+
+    from xmlstream.cli.so_far_command import in_columns
+    from xmlstream.diagnosis.kept_state import kept, origin
+    from xmlstream.diagnosis.so_far import objects_in
+
+    table = kept(place, operator, log)
+    if format_ is ContentsFormat.JSON:
+        typer.echo("".join(f"{line}\n" for line in objects_in(table)), nl=False)
+        return
+    columns = []
+    for name in table.column_names:
+        column = table[name].slice(0, most)
+        numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        texts = ["null" if value is None else str(value) for value in column.to_pylist()]
+        columns.append(([name, *texts], numeric or pa.types.is_decimal(column.type)))
+    typer.echo(
+        "\n".join([f"{origin(table)}: {_counted(table.num_rows, 'row')}", *in_columns(columns, table.num_rows, most)])
+    )
 
 
 def _lines(found: CheckpointContents) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -74,18 +74,24 @@ def _print(found: Sequence[SoFar], rows: int, format_: str, *, anew: bool) -> No
         return
     if anew and sys.stdout.isatty():
         typer.echo("\x1b[H\x1b[2J\x1b[3J", nl=False)
-    typer.echo("\n\n".join("\n".join([str(each), *_aligned(each, rows)]) for each in found))
+    tables = ("\n".join([str(each), *in_columns(each.columns(rows), each.tuples.num_rows, rows)]) for each in found)
+    typer.echo("\n\n".join(tables))
     if anew:
         typer.echo()
 
 
-def _aligned(answers: SoFar, most: int) -> Iterator[str]:
-    """The first rows in columns, numbers on the right, and how many more there are."""
+def in_columns(given: Iterable[tuple[list[str], bool]], count: int, most: int) -> Iterator[str]:
+    """The first rows in columns, numbers on the right, and how many more there are.
+
+    Args:
+        given: Of each column, its name and its first values, and whether they are numbers.
+        count: The number of rows.
+        most: The most rows that are shown.
+    """
     columns = []
-    for texts, is_number in answers.columns(most):
+    for texts, is_number in given:
         width = max(map(len, texts))
         columns.append([text.rjust(width) if is_number else text.ljust(width) for text in texts])
-    count = answers.tuples.num_rows
     for row in zip(*columns, strict=True) if count else ():
         yield f"  {'  '.join(row)}".rstrip()
     if count > most:

@@ -165,16 +165,20 @@ class SoFar:
 
     def objects(self) -> list[str]:
         """Each as a JSON object, without nulls; arrays and structures are texts."""
-        table = self.tuples
-        for i, name in enumerate(table.column_names):
-            if pa.types.is_nested(table[name].type):
-                texts = [None if value is None else json.dumps(value, default=str) for value in table[name].to_pylist()]
-                table = table.set_column(i, name, pa.array(texts, pa.string()))
-        return objects_text(table).decode().splitlines()
+        return objects_in(self.tuples)
 
     def _facts(self) -> Mapping[str, object]:
         came = {"provisional": True, "result": self.result, "slice": self.slice, "time": self.time.isoformat()}
         return {**came, "closed": self.closed, "open": [one.json() for one in self.open]}
+
+
+def objects_in(table: pa.Table) -> list[str]:
+    """Each row as a JSON object, without nulls; arrays and structures are texts."""
+    for i, name in enumerate(table.column_names):
+        if pa.types.is_nested(table[name].type):
+            texts = [None if value is None else json.dumps(value, default=str) for value in table[name].to_pylist()]
+            table = table.set_column(i, name, pa.array(texts, pa.string()))
+    return objects_text(table).decode().splitlines()
 
 
 def results_so_far(
@@ -213,7 +217,7 @@ def results_so_far(
     home = tempfile.TemporaryDirectory(prefix="xmlstream-", ignore_cleanup_errors=True)
     with home as directory, _engine(session, Path(directory)) as engine, _failing_in_words():
         scratch = folder_at(directory)
-        last = as_of_last_commit(lambda: _linked(store, scratch))
+        last = as_of_last_commit(lambda: linked(store, scratch))
         slices = _ended(engine, root, last, scratch)
         name_of = names(root)
         found = []
@@ -362,15 +366,20 @@ def _engine(session: Session, directory: Path) -> Iterator[Engine]:
         beside.stop()
 
 
-def _linked(store: Folder, scratch: Folder) -> Commit:
+def last_commit(store: Folder) -> Commit:
+    """The last commit of a checkpoint; StateError if there is none."""
+    if (last := made_whole(CommitLog(store.below("commits")).records())) is None:
+        raise StateError(f"nothing was committed yet in {store.where()}")
+    return last
+
+
+def linked(store: Folder, scratch: Folder) -> Commit:
     """The last commit, after the files of its state are in the scratch directory.
 
     Raises:
         OSError, StateError: The query has continued, and removed some of them.
     """
-    last = made_whole(CommitLog(store.below("commits")).records())
-    if last is None:
-        raise StateError(f"nothing was committed yet in {store.where()}")
+    last = last_commit(store)
     scratch.delete("state/")
     for name, state in last.operators.items():
         for segment in state.checksums:

@@ -118,7 +118,7 @@ class PromiseSet:
         lines = [f"{schemes or 'no schemes'}{' (declared now)' if self.declared else ''}"]
         after = "" if self.after is None else f", at most {_time(self.after)} after its first tuple"
         lines.append(f"  a result comes {self.waits or 'at once'}{after if self.waits else ''}")
-        logs = [f"{name} {what}{'' if rows is None else f' {rows:,.0f}'}" for name, what, rows in self.kept]
+        logs = [f"{name} {what} {'(unknown)' if rows is None else f'{rows:,.0f}'}" for name, what, rows in self.kept]
         most = (
             "an unknown number of"
             if self.rows is None

@@ -6,6 +6,10 @@ MONOTONE says that its values never fall as the argument rises, FALLING that the
 arguments have different values. Then punctuations pass through it; what comes out is checked against that. A function
 must give the same result for the same arguments whenever it is called, as after a crash.
 
+    CREATE FUNCTION slope AS 'prices:slope' RETURNS TABLE (auction BIGINT, slope DOUBLE);
+
+A function that returns a table is one of whole groups, `FROM slope(TABLE(bid) PARTITION BY auction)`.
+
 A module is looked for beside the file of SQL, as if Python ran that, then where Python finds modules.
 """
 
@@ -21,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from xmlstream.operators.expressions.dialect import call_name, offset, parsed, type_text
+from xmlstream.operators.expressions.dialect import as_read, call_name, offset, parsed, type_text
 from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction, declared_function
 from xmlstream.punct_ns.errors import QueryError, did_you_mean
 from xmlstream.session.engines import is_in_process
@@ -42,6 +46,9 @@ def function(
     It is called once for each row with values of Python, `None` for null; or with Arrow's columns if its parameters are
     annotated with `pyarrow.Array`. It must give the same result for the same arguments whenever it is called. A later
     function of this name takes its place in queries that are written then.
+
+    One that returns "TABLE (a INT, …)" is called once for each group of a table, `FROM f(TABLE(t) PARTITION BY k)`, as
+    by `group_by("k").apply(f, "a INT, …")`.
 
     Args:
         returns: The type of its results in SQL, such as "DOUBLE".
@@ -95,7 +102,10 @@ _KEYWORDS = frozenset({"and", "as", "by", "else", "from", "in", "not", "on", "or
 
 
 _WORDS = ("MONOTONE", "FALLING", "INJECTIVE")
-_FORM = "CREATE FUNCTION fahr AS 'module:name' RETURNS DOUBLE, perhaps followed by MONOTONE, FALLING or INJECTIVE"
+_FORM = (
+    "CREATE FUNCTION fahr AS 'module:name' RETURNS DOUBLE, perhaps followed by MONOTONE, FALLING or INJECTIVE; or"
+    " RETURNS TABLE (a INT, b DOUBLE) for a function of groups"
+)
 
 
 def declaration_words(run: list[Token]) -> list[Token]:
@@ -133,14 +143,17 @@ def _returned(tree: exp.Expr, text: QueryText) -> str | None:
     properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
     returns = [part for part in properties if isinstance(part, exp.ReturnsProperty)]
     others = [part for part in properties if not isinstance(part, exp.ReturnsProperty | exp.TemporaryProperty)]
-    if returns and (returns[0].args.get("is_table") or not isinstance(returns[0].this, exp.DataType)):
-        hint = "return an array, and make rows of it by LATERAL VIEW explode(…)"
-        raise text.error("a function that RETURNS TABLE is not supported", tree, hint)
     literal = tree.expression
     is_plain = isinstance(tree.this, exp.Table) and isinstance(literal, exp.Literal) and literal.is_string
     if not is_plain or others or tree.args.get("exists"):
         raise text.error("this CREATE FUNCTION is not supported", tree, f"write {_FORM}")
-    return type_text(returns[0].this) if returns else None
+    if not returns:
+        return None
+    if isinstance(columns := returns[0].this, exp.Schema):
+        return f"TABLE ({', '.join(as_read(column) for column in columns.expressions)})"
+    if not isinstance(returns[0].this, exp.DataType):
+        raise text.error("what this function returns is not supported", tree, f"write {_FORM}")
+    return type_text(returns[0].this)
 
 
 def _loaded(literal: exp.Expr, text: QueryText) -> Any:
@@ -178,6 +191,9 @@ def require_arguments(tree: exp.Expr, function: PythonFunction, text: QueryText)
     Raises:
         QueryError: The function does not take so many.
     """
+    if function.is_of_groups:
+        hint = f"write FROM {function.name}(TABLE(t) PARTITION BY k)"
+        raise text.error(f"{function.name} is a function of groups, which stands in FROM", tree, hint)
     wrong = function.wrong_number(len(tree.expressions))
     if wrong is not None:
         raise text.error(wrong, tree)

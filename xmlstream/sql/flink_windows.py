@@ -2,6 +2,7 @@
 
     FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))     a table with window_start, window_end, …
     FROM HOP(bid, ts, INTERVAL '2 MINUTES', INTERVAL '10 MINUTES')           RisingWave: first the slide, as in Flink
+    FROM slope(TABLE(bid) PARTITION BY auction)                              Spark's call of a function of groups
     CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's type with Spark's precision
     GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)                                   Flink's older form, with TUMBLE_START(…)
     iso_duration(delay), try_iso_duration(delay)                             'PT1H30M' as INTERVAL DAY TO SECOND
@@ -94,13 +95,7 @@ class Rewriting:
         Raises:
             QueryError: A window has no equivalent, or a constant is not a duration; the hint says what to write.
         """
-        for call in tree.find_all(exp.Anonymous):
-            function = self.functions.get(call_name(call))
-            if function is not None and not isinstance(call.parent, exp.Table | exp.Lateral | exp.Window):
-                require_arguments(call, function, self.text)
-                begin = call.meta["start"]
-                self._replace(begin, begin + len(str(call.this)), function.key, begin)
-                call.set("this", function.key)
+        self._functions(tree)
         calls_in_from = set[int]()
         for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):
             match node:
@@ -122,6 +117,20 @@ class Rewriting:
         for call in reversed([*tree.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call
             if call_name(call) in ISO_DURATIONS:
                 self._duration(call)
+
+    def _functions(self, tree: exp.Expr) -> None:
+        """Names the functions of Python that a tree calls by their keys; those in FROM become subqueries."""
+        for call in reversed([*tree.find_all(exp.Anonymous, bfs=False)]):  # an argument is rewritten before its call
+            function = self.functions.get(call_name(call))
+            if function is None or isinstance(call.parent, exp.Lateral | exp.Window):
+                continue
+            if isinstance(call.parent, exp.Table):
+                call.parent.replace(self._of_groups(call.parent, call, function))
+                continue
+            require_arguments(call, function, self.text)
+            begin = call.meta["start"]
+            self._replace(begin, begin + len(str(call.this)), function.key, begin)
+            call.set("this", function.key)
 
     def _capitals(self, start: int, unit: str) -> None:
         """Writes a call's unit of time in capitals, as the tree has it: Spark's plans of `hour` and HOUR differ."""
@@ -175,6 +184,39 @@ class Rewriting:
         if alias is not None:
             found.set("alias", alias)
         return found
+
+    def _of_groups(self, table: exp.Table, call: exp.Anonymous, function: PythonFunction) -> exp.Subquery:
+        """A subquery over the function's table whose one item is the call, with the keys of the groups."""
+        data, at = call.expressions[0] if len(call.expressions) == 1 else None, call.meta["start"]
+        if not function.is_of_groups:
+            hint = f"write {function.name}(…) where an expression may stand; one that RETURNS TABLE (…) stands in FROM"
+            raise self.text.error(f"{function.name} is a function of one row, and no table", at, hint)
+        if not isinstance(data, exp.Table | exp.Subquery) or data.args.get("partition") is None:
+            several = len(call.expressions) > 1
+            what = f"{function.name} takes a table, and nothing else" if several else f"{function.name} has no groups"
+            hint = (
+                f"write FROM {function.name}(TABLE(t) PARTITION BY k), several keys as (k, l); or WITH SINGLE PARTITION"
+            )
+            raise self.text.error(what, at, hint)
+        if data.args.get("order") is not None:
+            hint = "the rows come sorted by their columns: name first what counts first, TABLE(SELECT ts, v, k FROM t)"
+            raise self.text.error(f"ORDER BY of the rows of {function.name} is not supported", data.args["order"], hint)
+        keys = data.args["partition"].expressions
+        data.set("partition", None)
+
+        def over(data: exp.Expr) -> exp.Select:
+            of_groups = exp.Anonymous(this=function.key, expressions=[key.copy() for key in keys])
+            of_groups.meta["start"] = at
+            return exp.Select(
+                expressions=[exp.Anonymous(this="inline", expressions=[of_groups])], from_=exp.From(this=data)
+            )
+
+        before, behind = as_read(exp.Subquery(this=over(exp.Table(this=exp.var(_DATA))))).split(_DATA)
+        left, right = ("(", ")") if isinstance(data, exp.Subquery) else ("", "")
+        begin, end = data.meta["data"]
+        self._replace(at, begin, before + left, at)
+        self._replace(end, call.meta["until"], right + behind, at)
+        return exp.Subquery(**{**table.args, "this": over(data)})
 
     def _function(self, node: exp.Anonymous, call: _Call) -> exp.Expr:
         """Spark's window, or its start or end, for a call in SELECT or GROUP BY."""

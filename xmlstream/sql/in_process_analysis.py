@@ -24,12 +24,15 @@ from xmlstream.operators.in_process.expressions import Columns, generator, trans
 from xmlstream.operators.in_process.names import default_name
 from xmlstream.operators.in_process.plain_csv import require_readable
 from xmlstream.operators.punctuate import Punctuate
+from xmlstream.operators.punctuators.distance import before
 from xmlstream.operators.punctuators.order import ByOrder
+from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.operators.storage.object_urls import require_known_scheme
 from xmlstream.plan.nodes import POSTGRESQL, Node, Static
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema, structured
+from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.spark.analysis import WholeAnalyst
 
 if TYPE_CHECKING:
@@ -65,10 +68,11 @@ class ProvenAnalyst(WholeAnalyst):
         """Checks that the expression is a BOOLEAN."""
         found = self._translated(schema, expression)
         if found.type.name not in ("BOOLEAN", "VOID"):
-            raise QueryError(f"the condition {expression} is of type {found.type.name}, not BOOLEAN")
+            what = f"the condition {expression} is of type {found.type.name}, not BOOLEAN"
+            raise QueryError(what, hint="compare it, as in v > 0")
 
     def require_table(self, node: Node) -> None:
-        """Checks that a static table has a format that is read alike, and that no rule sets aside what is far ahead."""
+        """Checks that a static table has a format that is read alike, and that what rules compute is proven."""
         match node.operator:
             case Static(format=str() as format_, options=options, schema=schema) if format_ != POSTGRESQL:
                 given = dict(options)
@@ -76,6 +80,9 @@ class ProvenAnalyst(WholeAnalyst):
                 require_readable(format_, schema.ddl(), given, self._zone)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")
+            case Punctuate(rule=ByOrder() | ByRoster() as rule) if rule.attribute is not None and rule.slack:
+                schema, name = node.inputs[0].schema, rule.attribute
+                self._translated(schema, before(quoted(name), rule.slack, schema.attribute(name).domain))
         for below in node.inputs:
             self.require_table(below)
 

@@ -170,7 +170,7 @@ def read(
     statements = parse_statements(whole)
     inserted = [_target(statement) for statement in statements if isinstance(statement.tree, exp.Insert)]
     targets = {table.name.lower() for table in inserted if not table.db}
-    declarations = _declarations(statements, whole, targets)
+    declarations = _declarations(statements, whole)
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
     views, answers = _queries(statements, declarations, sinks)
     tables = _tables(declarations, targets, statements, session, given)
@@ -276,12 +276,12 @@ def _source_of(node: Node) -> Node:
     return _source_of(node.inputs[0]) if node.inputs else node
 
 
-def _declarations(statements: list[Statement], text: QueryText, targets: set[str]) -> dict[str, Declaration]:
+def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     for statement in statements:
         tree = statement.tree
         if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() not in ("VIEW", "FUNCTION"):
-            declaration = Declaration.of(tree, text, targets)
+            declaration = Declaration.of(tree, text)
             if declaration.name.lower() in found:
                 raise text.error(f"table {declaration.name} is declared twice", tree)
             found[declaration.name.lower()] = declaration

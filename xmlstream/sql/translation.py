@@ -25,6 +25,7 @@ from xmlstream.punct_ns.schema import structured
 from xmlstream.punct_ns.slices import own
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, element_relation, exploded
+from xmlstream.sql.clauses.group_functions import applied
 from xmlstream.sql.clauses.grouping import SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
@@ -46,7 +47,7 @@ from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.spark.analysis import Analyst, NamesOnly, WholeAnalyst
-from xmlstream.sql.spark.functions import RANKS, aggregates_in, function_of
+from xmlstream.sql.spark.functions import RANKS, aggregates_in, call_of_groups, function_of
 from xmlstream.sql.statements import Statement, parse_statements
 
 Tables = Mapping[str, Relation]
@@ -160,6 +161,8 @@ class Translation:
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
         relation, _ = self._from_and_where(tree, reach)
+        if (call := call_of_groups(tree)) is not None:
+            return applied(call, relation, self._analyst, self._text)
         if any(item.find(exp.Query) for item in tree.expressions):
             tree, relation = self._subqueries(reach).items(tree, relation)
         if clock_calls(trees_of(tree), relation):

@@ -2,6 +2,8 @@
 
 SELECT sum(v) OVER w FROM s WINDOW w AS (PARTITION BY k)    sum(v) OVER (PARTITION BY k)
 FROM (a JOIN b USING (k)) JOIN c USING (k)                  a JOIN b USING (k) JOIN c USING (k)
+SELECT (k, v), struct(k, v + 1)                             named_struct('k', k, 'v', v), … 'col2', v + 1
+SELECT count()                                              count(*)
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from xmlstream.operators.expressions.dialect import call_name
 from xmlstream.sql.query_text import QueryText
 
+_AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.Is)
 _PARTS = ("partition_by", "order", "spec")
 
 
@@ -21,6 +25,11 @@ def write_out(tree: exp.Expr, text: QueryText) -> None:
     Raises:
         QueryError: A window is not defined, or is defined by another one.
     """
+    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE)):
+        if isinstance(node, exp.CTE):
+            node.set("materialized", None)  # how it is computed is the optimizer's
+        else:
+            _calls(node)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
     for window in tree.find_all(exp.Window):
         if window.args.get("alias") is not None:
@@ -28,6 +37,27 @@ def write_out(tree: exp.Expr, text: QueryText) -> None:
     for select in list(tree.find_all(exp.Select)):
         _windows(select, named.get(id(select), []), text)
         _joins(select)
+
+
+def _calls(node: exp.Expr) -> None:
+    """`count()`; a structure without the names of its fields, which has those of the columns in it, as in Spark."""
+    if call_name(node) == "count" and not node.expressions:
+        node.set("expressions", [exp.Star()])
+    if call_name(node) != "struct" and not _is_value(node):
+        return
+    fields = list[exp.Expr]()
+    for i, each in enumerate(node.expressions, start=1):
+        name = each.alias_or_name if isinstance(each, exp.Alias | exp.Column | exp.Dot) else f"col{i}"
+        fields += [exp.Literal.string(name), each.unalias()]
+    node.replace(exp.Anonymous(this="named_struct", expressions=fields))
+
+
+def _is_value(node: exp.Expr) -> bool:
+    """Whether `(a, b)` is a value: an item, an argument, or compared with another."""
+    around = node.parent.parent if isinstance(node.parent, exp.Distinct) else node.parent
+    if isinstance(around, exp.In) and around.args.get("query") is not None:
+        return False
+    return isinstance(node, exp.Tuple) and isinstance(around, _AROUND_VALUES)
 
 
 def _windows(select: exp.Select, named: Sequence[exp.Window], text: QueryText) -> None:

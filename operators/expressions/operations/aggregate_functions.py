@@ -162,6 +162,42 @@ def _regr_count(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return _count(name, parts, rows)
 
 
+_FAR = 1e150
+"""Beyond it squares of numbers leave DOUBLE: DuckDB fails there, Spark goes on with infinity."""
+_NEEDS_TWO = ("corr", "std", "stddev", "stddev_samp", "var_samp", "variance", "covar_samp")
+_IN_DUCKDB = {"std": "stddev_samp", "stddev": "stddev_samp", "variance": "var_samp"}
+
+
+def _moments(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    """Deviations, covariances and regressions, equal but for the last digits, which in Spark depend on the order."""
+    if len(parts) != _MOMENTS[name] or rows.distinct or any(part.type.kind not in NUMBERS for part in parts):
+        raise _refuse(f"{name}{' DISTINCT' if rows.distinct else ''}", parts)
+    given = [cast(part, DOUBLE, "UTC").sql for part in parts]
+    here = " AND ".join(f"{each} IS NOT NULL" for each in given)
+    near = " AND ".join(f"abs({each}) <= {_FAR}" for each in given)
+    number, beyond = (
+        replace(rows, where=" AND ".join([f"({test})", *([rows.where] if rows.where else [])])).computed("count(*)")
+        for test in (here, f"{here} AND NOT ({near})")
+    )
+    call = f"{_IN_DUCKDB.get(name, name)}({', '.join(f'CASE WHEN {near} THEN {each} END' for each in given)})"
+    found = rows.computed(call)
+    if name == "regr_slope":  # null where all are in one place
+        found = f"CASE WHEN isnan({found}) THEN NULL ELSE {found} END"
+    least = 2 if name in _NEEDS_TWO else 1
+    far = refused(f"{name} of numbers beyond {_FAR:.0e}, of infinity or NaN")
+    return Part(
+        f"CASE WHEN {beyond} > 0 THEN {far} WHEN {number} >= {least} THEN {found} END", DOUBLE, True, raises=True
+    )
+
+
+_MOMENTS = {
+    **dict.fromkeys(("std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"), 1),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2"), 2),
+    **dict.fromkeys(("regr_slope", "regr_sxx", "regr_sxy", "regr_syy"), 2),
+}
+"""The number of arguments."""
+
+
 def _folded(part: Part) -> str:
     """The value, with one zero instead of two."""
     return f"({part.sql} + 0)" if part.type.name in FLOATING else part.sql
@@ -299,7 +335,7 @@ def _count_if(name: str, parts: Sequence[Part], rows: Rows) -> Part:
 
 def collected(distinct: bool, of: Part, rows: Rows) -> Part:
     """`collect_set` or `collect_list`, of an order of its own: only for functions that sort it or count it."""
-    if has_floating(of.type):
+    if distinct and has_floating(of.type):
         raise NotProven(f"collect_set({of.type.name})")
     call = f"list({'DISTINCT ' if distinct else ''}{of.sql})"
     empty = f"CAST([] AS {in_duckdb(ArrayType(of.type))})"
@@ -320,6 +356,7 @@ AGGREGATES: Mapping[str, Entry] = {
     **dict.fromkeys(("bit_and", "bit_or"), Entry(_bits, "values", idempotent=True)),
     "bit_xor": Entry(_bits, "values"),
     "median": Entry(_median, None, over=False),
+    **dict.fromkeys(_MOMENTS, Entry(_moments, None, over=False)),
 }
 """The proven aggregates by name. Of those that are not here, as of an average of decimals, a group keeps its tuples."""
 

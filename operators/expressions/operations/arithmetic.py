@@ -18,7 +18,17 @@ from xmlstream.operators.expressions.operations.casts import (
     is_rounded,
     same_type,
 )
-from xmlstream.operators.expressions.operations.part import VOID, Part, Scalar, combined, error, joined, number, require
+from xmlstream.operators.expressions.operations.part import (
+    VOID,
+    Part,
+    Scalar,
+    chained,
+    combined,
+    error,
+    joined,
+    number,
+    require,
+)
 from xmlstream.operators.expressions.operations.spark_type import NotDefined, NotProven, in_duckdb, read_type, unlike
 from xmlstream.punct_ns.numeric_type import DecimalType
 from xmlstream.punct_ns.slices import own
@@ -209,6 +219,21 @@ def _from_units(units: str, type_: SqlType) -> str:
     return f"CAST({written} AS {type_.name})"
 
 
+def in_any_order(operator: str, parts: Sequence[Part], type_: SqlType) -> Part:
+    """The sum, or the product, of integers of a type, and literals, which overflows only where the result does.
+
+    In some order Spark's overflows, too; in which it computes depends on the plan around it.
+
+    Raises:
+        NotProven: They are not of one type, or are so many that they leave 128 bits.
+    """
+    bits = (BITS.get(type_.name, 0) - 1) * (len(parts) if operator == "*" else 1)
+    if any(part.type.name != type_.name and part.whole is None for part in parts) or type_.name not in ("INT", "BIGINT") or bits > 127:
+        raise NotProven(f"{type_.name} {operator} several constants")
+    whole = chained(f" {operator} ", [f"CAST({part.sql} AS HUGEINT)" for part in parts])
+    return combined(f"CAST(({whole}) AS {in_duckdb(type_)})", type_, parts, raises=True)
+
+
 def signed(part: Part, sign: str) -> Part:
     """The number with the other sign, `-`, or without one, `abs`; the least integer overflows.
 
@@ -250,7 +275,7 @@ class _Operands:
 
 
 class Reordering:
-    """Refuses sums and products that Spark computes in another order, which overflow elsewhere: with two constants.
+    """Sums and products that Spark computes in another order, which overflow elsewhere: those of several constants.
 
     One operand and literals without a sign overflow in any order, or in none. Spark also puts together
     `1 + try_add(n, 1)`, whose overflow then raises an error. What is known of a tree is found once: a chain has as many
@@ -261,19 +286,28 @@ class Reordering:
         self._of: dict[int, tuple[exp.Expr, _Operands]] = {}
         self._has_attribute: Holding = {}
 
-    def require(self, tree: exp.Binary, type_: SqlType) -> None:
-        """Refuses a tree of that type.
+    def is_moved(self, tree: exp.Binary, type_: SqlType) -> bool:
+        """Whether Spark computes a tree of that type in another order, which matters.
 
         Raises:
-            NotProven: Spark may compute it in another order.
+            NotProven: One of its operands is a function that tries.
         """
         found = self._operands(tree, type(tree))
         if found.tries:
             raise NotProven(f"{tree.key.upper()} of a function that tries")
-        if 1 < found.constants < found.number and not (
-            found.number == found.constants + 1 and found.whole is not None and _agree(found.whole, tree, type_)
-        ):
-            raise NotProven(f"{tree.key.upper()} of several constants")
+        agrees = found.number == found.constants + 1 and found.whole is not None and _agree(found.whole, tree, type_)
+        return 1 < found.constants < found.number and not agrees
+
+    def operands(self, tree: exp.Binary) -> list[exp.Expr]:
+        """The operands of a sum of sums, or of a product of products."""
+        found, waiting = list[exp.Expr](), [tree.unnest()]
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, type(tree)):
+                waiting += [each.expression.unnest(), each.this.unnest()]
+            else:
+                found.append(each)
+        return found
 
     def _operands(self, tree: exp.Expr, kind: type[exp.Expr]) -> _Operands:
         if not isinstance(tree, kind):

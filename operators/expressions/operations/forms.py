@@ -25,7 +25,13 @@ from xmlstream.operators.expressions.operations.aggregate_functions import (
     order_key,
     over,
 )
-from xmlstream.operators.expressions.operations.arithmetic import Reordering, arithmetic, beside_decimals, signed
+from xmlstream.operators.expressions.operations.arithmetic import (
+    Reordering,
+    arithmetic,
+    beside_decimals,
+    in_any_order,
+    signed,
+)
 from xmlstream.operators.expressions.operations.casts import cast, moment, same_type, tried
 from xmlstream.operators.expressions.operations.functions import FUNCTIONS, call, choice, element, field
 from xmlstream.operators.expressions.operations.part import (
@@ -79,6 +85,16 @@ _COMPUTED: Mapping[type[exp.Expr], str] = {
     exp.IntDiv: "DIV",
 }
 _BITS: Mapping[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_MICROS: Mapping[str, int] = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": 10**6,
+    "MINUTE": 60 * 10**6,
+    "HOUR": 3600 * 10**6,
+    "DAY": 86_400 * 10**6,
+    "WEEK": 7 * 86_400 * 10**6,
+}
+"""Microseconds of a unit, in UTC."""
 _FAR = 100_000
 """The days by which a moment of the calendar is moved without leaving BIGINT, in microseconds."""
 
@@ -112,6 +128,7 @@ class Translator:
         self._columns, self._zone = columns, zone
         self._operands, self._given = count(), dict[str, Part]()
         self._order, self._calls = Reordering(), Holding()
+        self._waiting = dict[int, str]()  # types of sums within sums that Spark computes in another order
 
     def whole(self, tree: exp.Expr) -> Part:
         """The part of a tree, with its text."""
@@ -170,9 +187,20 @@ class Translator:
         if operator in "+-" and call_name(tree.expression.unnest()) == "make_dt_interval":
             return self._moved(tree.this, operator, tree.expression)
         found = arithmetic(operator, self.part(tree.this), self.part(tree.expression), self._zone)
-        if found.type.name in INTEGERS and isinstance(tree, exp.Add | exp.Mul):
-            self._order.require(tree, found.type)
-        return found
+        if found.type.name not in INTEGERS or not isinstance(tree, exp.Add | exp.Mul):
+            return found
+        below = [self._waiting.get(id(side.unnest()), found.type.name) for side in (tree.this, tree.expression)]
+        if any(name != found.type.name for name in below):
+            raise NotProven(f"{tree.key.upper()} of several constants")
+        if not self._order.is_moved(tree, found.type):
+            return found
+        around = tree.parent
+        while isinstance(around, exp.Paren):
+            around = around.parent
+        if isinstance(around, type(tree)):  # which puts all together
+            self._waiting[id(tree)] = found.type.name
+            return found
+        return in_any_order(operator, self.parts(self._order.operands(tree)), found.type)
 
     def _moved(self, given: exp.Expr, operator: str, by: exp.Expr) -> Part:
         """A moment moved by an interval: by days of the calendar, and by microseconds."""
@@ -357,10 +385,18 @@ class Translator:
 
     def extract(self, tree: exp.Expr) -> Part:
         """EXTRACT of a part that a function names."""
-        name = tree.this.name.lower()
-        if name not in ("year", "quarter", "month", "day", "hour", "minute"):
+        return self._part_of_moment(tree.this.name, tree.expression)
+
+    def _part_of_moment(self, called: str, moment: exp.Expr) -> Part:
+        if (name := called.lower()) not in ("year", "quarter", "month", "day", "hour", "minute"):
             raise NotProven(f"EXTRACT({name.upper()} FROM …)")
-        return call(name, [self.part(tree.expression)], self._zone)
+        return call(name, [self.part(moment)], self._zone)
+
+    def position(self, tree: exp.Expr) -> Part:
+        """POSITION('a' IN text)."""
+        if tree.args.get("position") is not None:
+            raise NotProven("POSITION from a place on")
+        return call("instr", self.parts([tree.this, tree.args["substr"]]), self._zone)
 
     def bits(self, tree: exp.Expr) -> Part:
         """`&`, `|` and `^` of integers."""
@@ -383,18 +419,22 @@ class Translator:
             return self._tried(tree.expressions, "+" if name == "try_add" else "-")
         if (function := known_by(name)) is not None:
             return function.part(name, self.parts(tree.expressions), self._zone)
+        if name in ("timestampdiff", "datediff", "date_diff") and len(tree.expressions) == 3:
+            return self._difference(tree)
+        if name in ("date_part", "datepart") and len(tree.expressions) == 2 and tree.expressions[0].is_string:
+            return self._part_of_moment(tree.expressions[0].name, tree.expressions[1])
         if name in FUNCTIONS:
             if any(call_name(e.unnest()) in _REORDERED.get(name, ()) for e in tree.expressions):
                 raise NotProven(f"{name} of a function that tries")
             if name == "if" and tree.expressions:
                 return call(name, [self._condition(tree.expressions[0]), *self.parts(tree.expressions[1:])], self._zone)
             return call(name, self.parts(tree.expressions), self._zone)
-        if name == "timestampdiff":
-            return self._difference(tree)
         if name in ("sort_array", "array_sort"):
             return self._sorted(tree)
         if name == "arrays_zip":
             return self._zipped(tree)
+        if name == "collect_list":  # the rows of a function of groups, which sorts them itself
+            return self._collected(tree)
         return self._rows(tree, Rows())
 
     def _tried(self, operands: Sequence[exp.Expr], operator: str) -> Part:
@@ -406,17 +446,18 @@ class Translator:
         return Part(with_operands(f"TRY({moved.sql})", named), moved.type, True, rows=moved.rows)
 
     def _difference(self, tree: exp.Expr) -> Part:
-        unit, *given = tree.expressions or [exp.null()]
-        if unit.name.upper() != "MICROSECOND" or len(given) != 2:
-            raise NotProven(f"timestampdiff by {unit.name}")
+        unit, *given = tree.expressions
+        if (micros := _MICROS.get(unit.name.upper())) is None:
+            raise NotProven(f"{call_name(tree)} by {unit.name}")
         sides = self.parts(given)
         if any(side.type.name != "TIMESTAMP" for side in sides):
-            what = f"timestampdiff(MICROSECOND, {sides[0].type.name}, {sides[1].type.name})"
+            what = f"timestampdiff({unit.name.upper()}, {sides[0].type.name}, {sides[1].type.name})"
             raise unlike(what, [side.type.kind for side in sides], TEMPORAL, TEMPORAL)
         if not is_utc(self._zone):  # Spark counts by the zone's clocks: some days are longer.
             raise NotProven(f"timestampdiff in {self._zone}")
         earlier, later = (f"epoch_us({side.sql})" for side in sides)
-        return combined(f"({later} - {earlier})", BIGINT, sides)
+        by = "" if micros == 1 else f" // {micros}"  # towards zero, as in Spark
+        return combined(f"(({later} - {earlier}){by})" if by else f"({later} - {earlier})", BIGINT, sides)
 
     def _sorted(self, tree: exp.Expr) -> Part:
         """`sort_array` and `array_sort`, of `collect_set` and `collect_list`, too: their order is sorted away."""
@@ -563,6 +604,7 @@ _FORMS: Mapping[type, Callable[[Translator, exp.Expr], Part]] = {
     exp.Trim: Translator.trim,
     exp.Substring: Translator.substring,
     exp.Extract: Translator.extract,
+    exp.StrPosition: Translator.position,
     exp.Anonymous: Translator.function,
     exp.Any: Translator.any_,
     exp.Filter: Translator.filter,

@@ -283,7 +283,7 @@ def _lower_or_upper(name: str, parts: Sequence[Part], zone: str) -> Part:
 def _concat(name: str, parts: Sequence[Part], zone: str) -> Part:
     if not any(part.type.name == "STRING" for part in parts) or any(part.type.kind in NESTED for part in parts):
         kinds, types = [part.type.kind for part in parts], ", ".join(part.type.name for part in parts)
-        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[0] == "ARRAY" else ["STRING"]] * len(parts))
+        raise unlike(f"concat({types})", kinds, *[["ARRAY"] if kinds[:1] == ["ARRAY"] else ["STRING"]] * len(parts))
     parts = [part if part.type.same(VOID) else cast(part, STRING, zone) for part in parts]
     if any(part.raises for part in parts) and any(part.nullable for part in parts):
         raise NotProven("concat of an operand that can raise an error and of one that can be null")
@@ -514,11 +514,27 @@ _OTHERS: Mapping[str, Function] = {
     **dict.fromkeys(("lcase", "lower", "ucase", "upper"), _lower_or_upper),
 }  # fmt: skip
 
+CASTS = {
+    **{name: name.upper() for name in ("bigint", "binary", "boolean", "double", "float", "int", "smallint", "string")},
+    "timestamp": "TIMESTAMP",
+    "tinyint": "TINYINT",
+    "decimal": "DECIMAL(10,0)",
+}
+"""Types whose names Spark calls like functions: int(x) is CAST(x AS INT)."""
+
+
+def _cast(name: str, parts: Sequence[Part], zone: str) -> Part:
+    if len(parts) != 1 or parts[0].constant is not None:
+        raise NotProven(f"{name} of a literal")
+    return cast(parts[0], read_type(CASTS[name]), zone)
+
+
 FUNCTIONS: Mapping[str, Scalar] = {
     **{name: Scalar(plain.part, plain.rises) for name, plain in PLAIN.items()},
     **{name: Scalar(part) for name, part in _OTHERS.items()},
     **MOMENTS,
     **OF_NUMBERS,
+    **dict.fromkeys(CASTS, Scalar(_cast)),
     **dict.fromkeys(("greatest", "least"), Scalar(_extreme, "bounded")),
 }
 """The proven functions of one row, by name."""

@@ -6,6 +6,9 @@ is cached for a text never means another function. `as_written` gives the text a
 Spark and DuckDB both give a function Arrow's columns. `ArrowCall` takes them apart, calls the function once for each
 row, or once for all if it is annotated with `pa.Array`, and checks what it returns. So nulls, types and errors are the
 same on both engines. Moments with a time zone are in UTC, whatever the session's zone; those without one are naive.
+
+A function that returns a TABLE is one of a whole group: its arguments are the keys and an array of the group's rows,
+and its result is an array of rows (`group_calls`).
 """
 
 from __future__ import annotations
@@ -30,12 +33,16 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.function_version import function_version
 from xmlstream.operators.expressions.operations.part import Part, joined
 from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
-from xmlstream.punct_ns.errors import QueryError, in_transport
-from xmlstream.punct_ns.slices import any_arrow_type, own
+from xmlstream.punct_ns.errors import QueryError, UsageError, in_transport
+from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.slices import any_arrow_type, own, quoted
 from xmlstream.punct_ns.sql_type import FLOATING, INTEGERS, SqlType
 
 Declared = Literal["rising", "falling", "injective", "rising injective", "falling injective"]
 """What a user declares of the values: they never fall, or never rise, and different values have different results."""
+
+Takes = Literal["values", "columns", "rows", "frame"]
+"""What it is called with: the values of a row; Arrow's columns; all rows of a group, in Arrow's form or pandas'."""
 
 _MARK = re.compile(r"__xs\d+\b")
 _CALLED = re.compile(r"\b\w+__xs\d+\b")
@@ -53,7 +60,7 @@ class PythonFunction:
         call: The function.
         type: The type of its results.
         declared: What is declared of its values; a declared function maps only null to null.
-        takes_columns: Whether it is called with Arrow's columns; otherwise once for each row.
+        takes: What it is called with.
         number: Tells it from other functions of this name in this process.
     """
 
@@ -61,7 +68,7 @@ class PythonFunction:
     call: Callable[..., Any]
     type: SqlType
     declared: Declared | None = None
-    takes_columns: bool = False
+    takes: Takes = "values"
     number: int = 0
 
     @property
@@ -79,6 +86,11 @@ class PythonFunction:
     def version(self) -> str:
         """Its origin and a hash of what decides its results, which is another one when that is."""
         return f"{self.origin} {function_version(self.call)}"
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether it is called with all rows of a group, and its results are rows."""
+        return self.takes in ("rows", "frame")
 
     @property
     def directory(self) -> str | None:
@@ -109,7 +121,7 @@ class PythonFunction:
     def require_types(self, types: Iterable[SqlType]) -> None:
         """Refuses arguments of types that the engines give differently, or not at all."""
         for type_ in types:
-            if not _is_passed(type_):
+            if not is_passed(type_):
                 what = f"the function {self.name} cannot take a {type_.name}"
                 raise QueryError(what, hint=_TYPES_HINT)
 
@@ -145,22 +157,27 @@ def declared_function(
         QueryError: It is no function of one row, or its type is not supported.
     """
     name = name.lower()
-    _require_function(call, name)
+    table = _TABLE.fullmatch(returns)
+    _require_function(call, name, of_groups=table is not None)
     try:
-        type_ = read_type(returns)
+        type_ = read_type(returns if table is None else _array_of_rows(table[1]))
     except NotProven:
         raise QueryError(f"the function {name} cannot return a {returns}", hint=_TYPES_HINT) from None
-    if not _is_passed(type_):
-        raise QueryError(f"the function {name} cannot return a {type_.name}", hint=_TYPES_HINT)
+    if not is_passed(type_):
+        raise QueryError(f"the function {name} cannot return a {returns}", hint=_TYPES_HINT)
     if monotone and falling:
         raise QueryError(f"the function {name} is declared to rise and to fall", hint="leave one of them out")
     words = ("falling" if falling else "rising" if monotone else "", "injective" if injective else "")
     promised: Any = " ".join(filter(None, words)) or None
-    made = PythonFunction(name, call, type_, promised, pa.Array in _hints(call) or pa.ChunkedArray in _hints(call))
+    made = PythonFunction(name, call, type_, promised, _taken_by(call, of_groups=table is not None))
+    if made.is_of_groups and (promised or (made.wrong_number(2) and made.wrong_number(1))):
+        what = f"is declared {promised}" if promised else f"does not take a key and rows: {made.wrong_number(2)}"
+        raise QueryError(f"the function {name} of groups {what}", hint=f"declare def {name}(key, rows)")
     if made.declared and made.wrong_number(1):
         raise QueryError(f"the function {name} is declared {made.declared}, and does not take one argument")
     for known in _BY_KEY.values():
-        if known.call is call and (known.name, known.type, known.declared) == (name, type_, made.declared):
+        same = (known.name, known.type, known.declared, known.is_of_groups)
+        if known.call is call and same == (name, type_, made.declared, made.is_of_groups):
             return known
     _COUNTS[name] += 1
     made = replace(made, number=_COUNTS[name])
@@ -168,15 +185,35 @@ def declared_function(
     return made
 
 
-def _require_function(call: Any, name: str) -> None:
+_TABLE = re.compile(r"\s*TABLE\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+"""What a function of groups returns: TABLE (…) with the columns of its rows."""
+
+
+def _array_of_rows(columns: str) -> str:
+    """The type of the rows with columns that are given as in a declaration of a table."""
+    try:
+        schema = Schema.parse(columns)
+    except UsageError as error:
+        raise QueryError(error.what, hint=error.hint) from None
+    if (never := next((a.name for a in schema if not a.domain.nullable), None)) is not None:
+        what = f"NOT NULL of the column {never} that a function returns is not supported"
+        raise QueryError(what, hint="leave it out: the function itself decides whether a value is null")
+    return f"ARRAY<STRUCT<{', '.join(f'{quoted(a.name)}: {a.domain.type}' for a in schema)}>>"
+
+
+def _require_function(call: Any, name: str, *, of_groups: bool) -> None:
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise QueryError(f"{name} is not a name of a function", hint='give one: @xs.function("DOUBLE", name="fahr")')
     if inspect.isclass(call) or not callable(call):
         what = "a class, as aggregates and table functions are" if inspect.isclass(call) else "not a function"
         raise QueryError(f"{name} is {what}", hint="declare a function from the values of one row to one value")
-    if inspect.isgeneratorfunction(call) or inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
-        hint = "return an array, and make rows of it by LATERAL VIEW explode(…)"
-        raise QueryError(f"{name} yields or awaits: table functions are not supported", hint=hint)
+    if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+        raise QueryError(f"{name} awaits", hint="declare a function that returns its result: def, not async def")
+    if of_groups:
+        return
+    if inspect.isgeneratorfunction(call):
+        hint = "return an array, and make rows of it by LATERAL VIEW explode(…); or declare it RETURNS TABLE (…)"
+        raise QueryError(f"{name} yields, and is a function of one row", hint=hint)
     if any("pandas" in str(getattr(hint, "__module__", hint)) or str(hint).startswith("pd.") for hint in _hints(call)):
         raise QueryError(f"{name} is annotated with a class of pandas", hint="annotate pa.Array, or nothing")
     with suppress(TypeError, ValueError):  # some functions that are written in C have no signature
@@ -193,10 +230,19 @@ def _hints(call: Any) -> list[Any]:
         return [pa.Array if re.match(r"(pa|pyarrow)\.(Chunked)?Array\b", str(hint)) else hint for hint in hints]
 
 
-def _is_passed(type_: SqlType) -> bool:
+def _taken_by(call: Any, *, of_groups: bool) -> Takes:
+    hints = _hints(call)
+    if not of_groups:
+        return "columns" if pa.Array in hints or pa.ChunkedArray in hints else "values"
+    given = {name: hint for name, hint in getattr(call, "__annotations__", {}).items() if name != "return"}
+    return "frame" if any(re.search(r"\b(pandas|pd)\b", str(hint)) for hint in given.values()) else "rows"
+
+
+def is_passed(type_: SqlType) -> bool:
+    """Whether a function takes and returns values of a type."""
     if type_.element is not None:
-        return _is_passed(type_.element)
-    return all(_is_passed(field.type) for field in type_.fields) if type_.fields else type_.kind in _SIMPLE
+        return is_passed(type_.element)
+    return all(is_passed(field.type) for field in type_.fields) if type_.fields else type_.kind in _SIMPLE
 
 
 def _signature(function: PythonFunction, types: tuple[SqlType, ...]) -> int:
@@ -237,9 +283,7 @@ class ArrowCall:
 
     def __call__(self, *given: Any) -> pa.Array[Any]:
         """The results for the rows."""
-        columns = [_seen(column) for column in given]
-        of_rows = self._vectorised if self.function.takes_columns else self._of_rows
-        found, errors = of_rows(columns)
+        found, errors = self._results([_seen(column) for column in given])
         first = next((error for error in errors if error is not None), None)
         if not self.in_fields:
             if first is not None:
@@ -247,6 +291,9 @@ class ArrowCall:
             return found
         texts = pa.array([None if error is None else in_transport(error) for error in errors], pa.string())
         return pa.StructArray.from_arrays([found, texts], names=["value", "error"])
+
+    def _results(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
+        return self._vectorised(columns) if self.function.takes == "columns" else self._of_rows(columns)
 
     def _of_rows(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
         type_, rows = any_arrow_type(self.function.type), [*zip(*(c.to_pylist() for c in columns), strict=True)]
@@ -259,13 +306,13 @@ class ArrowCall:
 
     def _result(self) -> Callable[[tuple[Any, ...]], Any]:
         """From a row of arguments to the result in Python's form for Arrow."""
-        call, converted, is_strict = self.function.call, _converted(self.function.type), bool(self.function.declared)
+        call, of_type, is_strict = self.function.call, converted(self.function.type), bool(self.function.declared)
 
         def of(row: tuple[Any, ...]) -> Any:
             if is_strict:
-                return None if row[0] is None else converted(call(*row))
+                return None if row[0] is None else of_type(call(*row))
             found = call(*row)
-            return None if found is None else converted(found)
+            return None if found is None else of_type(found)
 
         return of
 
@@ -279,7 +326,7 @@ class ArrowCall:
         try:
             if result is None and self.function.declared:
                 raise TypeError(f"it is declared {self.function.declared}")
-            found = None if result is None else _converted(self.function.type)(result)
+            found = None if result is None else converted(self.function.type)(result)
             pa.array([found], any_arrow_type(self.function.type))
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
             return None, self._wrong(result, str(reason), row)
@@ -302,7 +349,7 @@ class ArrowCall:
                 error = self._error(f"returned {what} for {count} rows", "return a pa.Array of as many values")
             elif found.type != type_:
                 try:
-                    found = found.cast(type_) if _is_wider(type_, found.type) else None
+                    found = found.cast(type_) if is_wider(type_, found.type) else None
                 except pa.ArrowException:
                     found = None
                 error = None if found is not None else self._error("returned values of another Arrow type", None)
@@ -326,7 +373,7 @@ class ArrowCall:
 
     def _wrong(self, result: object, reason: str, row: tuple[Any, ...]) -> QueryError:
         type_ = self.function.type.name
-        what = f"returned {_short(result)}, which is not a valid {type_}, for {_arguments(row)}: {reason}"
+        what = f"returned {in_brief(result)}, which is not a valid {type_}, for {_arguments(row)}: {reason}"
         return self._error(what, f"its declaration says RETURNS {type_}")
 
     def _raised(self, raised: Exception, arguments: str) -> QueryError:
@@ -337,7 +384,9 @@ class ArrowCall:
                 where = _line(code.co_filename, trace.tb_lineno)
             trace = trace.tb_next
         words = " ".join(str(raised).split()) or "no message"
-        return self._error(f"raised {type(raised).__name__} for {arguments}: {_short(words, plain=True)}", None, where)
+        return self._error(
+            f"raised {type(raised).__name__} for {arguments}: {in_brief(words, plain=True)}", None, where
+        )
 
 
 def _line(file: str, line: int) -> str:
@@ -348,13 +397,14 @@ _LONGEST = 200
 """The most letters of a value in a message."""
 
 
-def _short(value: object, *, plain: bool = False) -> str:
+def in_brief(value: object, *, plain: bool = False) -> str:
+    """A value in a message, which is not longer than some letters."""
     text = str(value) if plain else repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _arguments(row: tuple[Any, ...]) -> str:
-    return f"({', '.join(map(_short, row))})"
+    return f"({', '.join(map(in_brief, row))})"
 
 
 def _seen(column: Any) -> pa.Array[Any]:
@@ -374,9 +424,18 @@ def _type_seen(type_: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(type_) else type_
 
 
-def _is_wider(to: pa.DataType, of: pa.DataType) -> bool:
+def is_wider(to: pa.DataType, of: pa.DataType) -> bool:
     """Whether Arrow's values of one type are values of another."""
-    if pa.types.is_null(of) or (pa.types.is_large_string(of) and pa.types.is_string(to)):
+    if to == of:
+        return True
+    if isinstance(to, pa.ListType) and isinstance(of, pa.ListType | pa.LargeListType):
+        return is_wider(to.value_type, of.value_type)
+    if isinstance(to, pa.StructType) and isinstance(of, pa.StructType):
+        same = [field.name for field in to] == [field.name for field in of]
+        return same and all(is_wider(one.type, other.type) for one, other in zip(to, of, strict=True))
+    if isinstance(of, pa.DictionaryType):
+        return is_wider(to, of.value_type)
+    if pa.types.is_null(of) or (pa.types.is_string(to) and of in (pa.large_string(), pa.string_view())):
         return True
     if pa.types.is_integer(of):
         return pa.types.is_integer(to) or pa.types.is_floating(to) or pa.types.is_decimal(to)
@@ -385,14 +444,14 @@ def _is_wider(to: pa.DataType, of: pa.DataType) -> bool:
     return pa.types.is_floating(of) and pa.types.is_floating(to) and of.bit_width <= to.bit_width
 
 
-def _converted(type_: SqlType) -> Callable[[Any], Any]:
+def converted(type_: SqlType) -> Callable[[Any], Any]:
     """From a result of Python to a value of the type for Arrow; TypeError for any other."""
     if type_.element is not None:
-        of_element = _converted(type_.element)
+        of_element = converted(type_.element)
         return lambda value: [None if each is None else of_element(each) for each in _only(value, (list, tuple))]
     if not type_.fields:
         return _CONVERTED[type_.kind]
-    of_fields = {field.name: _converted(field.type) for field in type_.fields}
+    of_fields = {field.name: converted(field.type) for field in type_.fields}
 
     def structure(value: Any) -> Any:
         if _only(value, dict).keys() != of_fields.keys():

@@ -60,8 +60,19 @@ def unlike(what: str, kinds: Iterable[str], *expected: Sequence[str]) -> NotProv
     >>> unlike("abs(DATE)", ["DATE"], ("INT",)).what, unlike("abs(STRING)", ["STRING"], ("INT",)).what
     ('there is no abs(DATE)', 'abs(STRING) is not proven to be equal in DuckDB')
     """
-    pairs = zip(kinds, expected, strict=False)
-    return NotProven(what) if all(_is_cast(kind, of) for kind, of in pairs) else NotDefined(what)
+    for kind, of in zip(kinds, expected, strict=False):
+        if not _is_cast(kind, of):
+            return NotDefined(what, _taken(what, kind, of))
+    return NotProven(what)
+
+
+def _taken(what: str, kind: str, expected: Sequence[str]) -> str:
+    """Hint for a value of a kind that an operation does not take."""
+    if kind == "ARRAY" and what.startswith(("len(", "length(")):
+        return "write size(tags) for the number of elements"
+    if {"TINYINT", "DOUBLE"} <= set(expected):
+        return "it takes a number"
+    return f"it takes {' or '.join(expected)}"
 
 
 def _is_cast(kind: str, expected: Sequence[str]) -> bool:

@@ -95,7 +95,7 @@ _TABLE = (
     Option("timeZone", time_zone, default="UTC"),
     Option("locale", locale),
     Option("ignoreSurroundingSpaces", flag, default=True),
-    Option("documents", choice(*get_args(ManyDocuments)), default="sequence"),
+    Option("documents", choice(*get_args(ManyDocuments), merge="files"), default="sequence"),
     Option("partitionedBy", name_list, ()),
     Option("cleanSource", choice(*get_args(CleanSource)), default="off", may_change=True),
     Option("sourceArchiveDir", default="", may_change=True),

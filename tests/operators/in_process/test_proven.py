@@ -141,6 +141,8 @@ def casts() -> list[str]:
         f"TRY_CAST({a}{i} AS {to})" for a, to, i in product(TYPES, targets, (1, 3)) if AT_NIGHT or i == 3 or a == "s"
     ]
     found += [f"TRY_CAST(regexp_replace(s{i}, '[^0-9]$', '') AS {to})" for i, to in product((1, 3), TYPES.values())]
+    called = ("bigint", "boolean", "decimal", "double", "float", "int", "smallint", "string", "timestamp", "tinyint")
+    found += [f"{to}({a}1)" for a, to in product(TYPES, called)] + ["binary(s1)"]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
     return found + [
         f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
@@ -247,6 +249,8 @@ def texts() -> list[str]:
         "character_length(s3)",
         "instr(s1, 'a')",
         "instr(s1, s3)",
+        "position('a' IN s1)",
+        "position(s3 IN s1)",
         "repeat(s1, 2)",
         "sha2(s1, 256)",
         "sha2(s3, 0)",
@@ -379,7 +383,15 @@ def moments() -> list[str]:
         "date_sub(day1, 1)",
         "datediff(day1, day2)",
     ]
-    found += ["timestampdiff(MICROSECOND, t1, t2)", "extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
+    units = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+    found += [f"timestampdiff({unit}, t1, t{i})" for unit, i in product(units, (2, 3))]
+    found += [
+        "datediff(MINUTE, t1, t3)",
+        "date_diff(HOUR, t2, t3)",
+        "date_part('minute', t1)",
+        "datepart('YEAR', day1)",
+    ]
+    found += ["extract(HOUR FROM t1)", "extract(YEAR FROM day1)"]
     found += [
         "CAST(t1 AS STRING)",
         "CAST(t1 AS DATE)",
@@ -595,7 +607,19 @@ def aggregates() -> list[str]:
     ties = "{f}({a}1, IF(ti1 IS NULL, NULL, named_struct('place', ti1, 'of', {a}1)))"
     found += [ties.format(f=f, a=a) for f, a in product(("max_by", "min_by"), TYPES)]
     found += [f"median({a}{i})" for a, i in product(("ti", "si", "i", "b"), (1, 3))] + ["median(i1) FILTER (WHERE p1)"]
-    return found
+    return found + [f"round({call}, 6)" for call in moments_of_groups()]
+
+
+def moments_of_groups() -> list[str]:
+    """Deviations and regressions: their last digits depend in Spark on the order of rows."""
+    found = [f"{f}({a})" for f, a in product(OF_ONE, ("ti1", "ti3", "d1 / 100", "ti1 / 2", "CAST(ti2 AS FLOAT)"))]
+    found += [f"{f}({a})" for f, a in product(OF_TWO, ("ti1, ti2", "ti3, ti1 / 4", "ti1, 7", "7, ti1", "ti3, ti3"))]
+    return found + [f"{f}(ti1) FILTER (WHERE p1)" for f in OF_ONE] + ["corr(ti1, ti2) FILTER (WHERE p1)"]
+
+
+OF_ONE = ("std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance")
+_REGRESSIONS = ("avgx", "avgy", "intercept", "r2", "slope", "sxx", "sxy", "syy")
+OF_TWO = ("corr", "covar_pop", "covar_samp", *(f"regr_{f}" for f in _REGRESSIONS))
 
 
 def test_aggregates(answers: Answers) -> None:

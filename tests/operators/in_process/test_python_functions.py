@@ -255,7 +255,7 @@ class Aggregate:
 
 
 REFUSED = [
-    (rows_of, "INT", {}, "table functions are not supported"),
+    (rows_of, "INT", {}, "yields, and is a function of one row"),
     (Aggregate, "INT", {}, "is a class"),
     (3, "INT", {}, "is not a function"),
     (lambda: 1, "INT", {}, "takes no argument"),

@@ -230,10 +230,10 @@ WRONG = [
     ("CREATE FUNCTION f AS 'math' RETURNS INT", "'math' names no function of a module"),
     ("CREATE FUNCTION abs AS 'math:fabs' RETURNS DOUBLE", "abs is a function of SQL"),
     ("CREATE FUNCTION f AS 'math:sqrt'", "the function f has no type"),
-    ("CREATE FUNCTION f AS 'math:sqrt' RETURNS TABLE(a INT)", "RETURNS TABLE is not supported"),
+    ("CREATE FUNCTION f AS 'operator:setitem' RETURNS TABLE(a INT)", "does not take a key and rows"),
     ("CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE RETURN x * 2", "this CREATE FUNCTION is not supported"),
     ("CREATE FUNCTION f AS 'math:sqrt' RETURNS DOUBLE MONOTONE FALLING", "to rise and to fall"),
-    ("CREATE FUNCTION f AS 'fns_{n}:many' RETURNS INT", "table functions are not supported"),
+    ("CREATE FUNCTION f AS 'fns_{n}:many' RETURNS INT", "yields, and is a function of one row"),
     ("CREATE FUNCTION f AS 'collections:Counter' RETURNS INT", "is a class"),
     ("CREATE AGGREGATE FUNCTION f AS 'math:fsum' RETURNS DOUBLE", "CREATE AGGREGATE FUNCTION is not supported"),
 ]

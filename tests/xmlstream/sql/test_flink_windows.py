@@ -117,7 +117,14 @@ def test_moments_of_microseconds_are_sparks_and_of_others_refused(type_: str) ->
     assert pointed_at(raised.value, given) == "wrong"
     for digits in ("0", "3", "9"):
         with pytest.raises(QueryError, match="a TIMESTAMP with a precision is not supported"):
-            read(given.replace("(6)", f"({digits})"))
+            read(given.replace("(6)", f"({digits})").replace(f"ts {type_}({digits})", f"ts {type_}"))
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_LTZ", "timestamp_ntz"])
+def test_a_columns_moments_keep_all_their_digits(type_: str) -> None:
+    table = "CREATE TABLE t (ts {}) USING punctuated_xml OPTIONS (path 't.xml', rowTag 't'); SELECT ts FROM t"
+    for digits in ("(0)", "(3)", "(6)"):
+        assert read(table.format(type_ + digits)).sketch() == read(table.format(type_)).sketch()
 
 
 @pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])

@@ -152,7 +152,7 @@ REFUSALS = [
     ("SELECT CAST(`a b` AS TIMESTAMP_LTZ(3)) FROM n", "precision", "`a b`"),
     ("SELECT CAST(`a b` AS TIMESTAMP_NTZ(3)) FROM n", "precision", "`a b`"),
     ("SELECT TO_TIMESTAMP_LTZ(0, 3) AS x FROM n", "TO_TIMESTAMP_LTZ of a number", None),
-    ("SELECT (a, b) FROM n", "several values in parentheses", None),
+    ("SELECT a FROM n GROUP BY (a, b)", "several values in parentheses", None),
     ("SELECT a = ANY (1, 2) FROM n", "ANY", "ANY"),
     ("SELECT count(DISTINCT *) FROM n", r"\*", None),
     ("SELECT abs(DISTINCT a) FROM n", "DISTINCT", None),
@@ -288,7 +288,7 @@ DECLARATIONS = [
     ("CREATE TABLE t (a INT GENERATED ALWAYS AS (1)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not supp"),
     ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "PRIMARY KEY is"),
     ("CREATE TABLE t (a) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
-    ("CREATE TABLE t (a VARCHAR) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
+    ("CREATE TABLE t (a UUID) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "UUID"),
     ("CREATE TABLE t (a MAP<STRING, INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not read from XML"),
     ("CREATE TABLE t (a INT, A INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "two attributes"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTags 'r')", "rowTags"),
@@ -332,10 +332,10 @@ def test_options_are_named_as_they_are_written() -> None:
 
 
 def test_texts_of_a_length_are_strings() -> None:
-    columns = "a VARCHAR(3), b CHAR(2) NOT NULL, c ARRAY<VARCHAR(3)>"
+    columns = "a VARCHAR(3), b CHAR(2) NOT NULL, c ARRAY<VARCHAR(3)>, d VARCHAR, e TEXT"
     table = f"CREATE TABLE t ({columns}) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')"
     read = script(f"{table}; SELECT CAST(a AS VARCHAR(2)) AS d FROM t")
-    assert read.tables["t"].schema.ddl() == "`a` STRING, `b` STRING NOT NULL, `c` ARRAY<STRING>"
+    assert read.tables["t"].schema.ddl() == "`a` STRING, `b` STRING NOT NULL, `c` ARRAY<STRING>, `d` STRING, `e` STRING"
 
 
 TRIED_BY_SPARK = [

@@ -36,6 +36,7 @@ from xmlstream.sql.clauses.joining import (
 from xmlstream.sql.clauses.plan_builder import keyed, select_items, where
 from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.refusals import VERSIONS
 from xmlstream.sql.spark.analysis import Analyst
 
 _HOW: dict[tuple[str, str], How] = {
@@ -133,6 +134,9 @@ class From:
             return joined(left, right, how, found, self._analyst, self._text, join)
         match = join.args.get("match_condition")
         match = None if match is None else resolve(match, left.beside(right), self._text)
+        if (version := join.this.args.get("version")) is not None:
+            at = resolve(version.expression, left, self._text)
+            match = exp.GTE(this=at, expression=named(self._time(right, version)))
         kind: AsofKind = "left" if how == "left" else "inner"
         return joined_asof(left, right, kind, found, match, self._analyst, self._text, join)
 
@@ -162,6 +166,16 @@ class From:
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
         return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
+
+    def _time(self, table: Relation, version: exp.Version) -> str:
+        """The attribute by which a table has a state at each time: its only moment."""
+        moments = [a.name for a in table.node.schema if a.domain.sql.kind in ("TIMESTAMP", "TIMESTAMP_NTZ")]
+        if len(moments) != 1:
+            what = (
+                f"FOR SYSTEM_TIME AS OF needs a table with one attribute of TIMESTAMP, and this one has {len(moments)}"
+            )
+            raise self._text.error(what, version.expression, VERSIONS)
+        return moments[0]
 
     def _common(self, left: Relation, right: Relation, join: exp.Join) -> list[exp.Identifier]:
         """The names that both sides have, in the order of the left one, for NATURAL JOIN."""

@@ -231,7 +231,7 @@ def _all(star: exp.Star, written: exp.Expr, relation: Relation, text: QueryText)
     table = written.table if isinstance(written, exp.Column) else None
     fields = relation.fields_of(table or None)
     if table and not fields:
-        raise text.error(f"there is no table {table} in FROM", written)
+        raise text.error(f"there is no table {table} in FROM", written, "of a structure, list the fields: p.a, p.b")
     left_out = set()
     for column in star.args.get("except_") or ():
         if not relation.find(column.name, table or None):

@@ -77,6 +77,11 @@ _ELSEWHERE: Mapping[tuple[str, ...], tuple[str, str]] = {
     ),
     ("/", "/"): ("// is not supported", "write v DIV 2; a comment begins with --"),
     ("&", "&"): ("&& is not supported", "write AND"),
+    ("ATTACH", ""): ("ATTACH is not supported", DECLARED),
+    ("*", "*"): ("** is not supported", "on Spark write power(v, 2)"),
+    ("!", "~"): ("!~ is not supported", "write NOT text RLIKE '^a'"),
+    ("{",): ("{ is not expected here", "a structure is written named_struct('a', 1)"),
+    ("}",): ("{ … } is not supported here", "a structure is written named_struct('a', 1)"),
     ("[",): ("[ is not expected here", "write a name in back quotes, as in `station`, or without any"),
     ("#",): ("# is not expected here", "a comment begins with --"),
 }
@@ -108,7 +113,7 @@ def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
         _elsewhere(tokens, index)
         or _window(tokens, index)
         or _separator(tokens, index)
-        or _quoted(tokens[index], text)
+        or _quoted(tokens, index, text)
         or _misspelt(tokens, index)
     )
 
@@ -163,8 +168,14 @@ _BEGIN = frozenset({TokenType.CREATE, TokenType.INSERT})
 _SEPARATORS = frozenset({TokenType.COMMA, TokenType.L_PAREN, TokenType.LT})
 
 
-def _quoted(token: Token, text: str) -> Guess | None:
-    """A name in the quotes of a string."""
+_PREFIXED = {"E": "write it without E: \\n is a new line in a string", "B": "write bytes in hexadecimal, as in X'0F'"}
+
+
+def _quoted(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """A string with a letter before it, or a name in the quotes of a string."""
+    token, before = tokens[index], tokens[index - 1] if index else None
+    if before is not None and before.end + 1 == token.start and (hint := _PREFIXED.get(before.text.upper())):
+        return f"{before.text}'…' is not supported", before.start, hint
     if token.token_type != TokenType.STRING or text[token.start] != '"':
         return None
     return f'"{token.text}" is a string, not a name', token.start, f"write `{token.text}`"

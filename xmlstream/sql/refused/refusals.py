@@ -39,9 +39,9 @@ BELOW = (
 AS_A_COLUMN = "write it in a query around: SELECT …, (SELECT max(a) FROM u) AS m FROM (SELECT …) WHERE …"
 """Hint to use the value of a subquery."""
 
-STATIC = (
-    "join a table that does not change as a static table: CREATE TABLE u (…) USING csv OPTIONS (path '…');"
-    " join a table that changes as a stream, with a condition on times in ON"
+VERSIONS = (
+    "write ASOF JOIN rate MATCH_CONDITION (bid.ts >= rate.since) ON …; a table that does not change is joined as it"
+    " is: CREATE TABLE u (…) USING csv OPTIONS (path '…')"
 )
 """Hint for a table as of some time."""
 
@@ -110,11 +110,25 @@ _PARTS = {
     "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", ONE_FOR_ONE),
     "attimezone": ("AT TIME ZONE", "write from_utc_timestamp(ts, 'Europe/Berlin')"),
-    "aliases": ("AS with several names", None),
+    "aliases": ("AS with several names", ONE_FOR_ONE),
     "lock locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
-    "version when": ("a table as of another time, as with FOR SYSTEM_TIME AS OF,", STATIC),
+    "version when": ("a table as of another time here", f"join it; {VERSIONS}"),
     "placeholder parameter": ("a parameter", "variables are written ${NAME}"),
+    "propertyeq": ("the operator :=", "write named_struct('a', 1)"),
+    "regexpilike": ("the operator ~*", "write lower(text) RLIKE '^a'"),
+    "slice": ("[a:b]", "on Spark write slice(tags, 1, 2), which has the place and the number of elements"),
+    "symmetric": ("BETWEEN SYMMETRIC", "write v BETWEEN least(a, b) AND greatest(a, b)"),
+    "replace rename": ("* with REPLACE or RENAME", "write SELECT * EXCEPT (v), v + 1 AS v"),
+    "ilike": ("* with ILIKE", "list the columns"),
+    "overlaps": ("OVERLAPS", "write a.begin < b.end AND b.begin < a.end"),
+    "national": ("N'…'", "leave N out: a string has any characters"),
+    "totals": ("WITH TOTALS", "write the whole as another query"),
+    "withfill with_fill": ("WITH FILL", "leave it out: a result has the rows that there are"),
+    "connect prior": ("CONNECT BY", "join the table with itself, once for each level"),
+    "exclude": ("EXCLUDE in a window", "take the value of the row from the result of OVER"),
+    "strtodate strtotime": ("CAST with a FORMAT", "write to_date(text, 'yyyy-MM-dd'), or to_timestamp(text, …)"),
+    "jsonbextract": ("the operator #>", "on Spark write get_json_object(text, '$.a.b')"),
 }
 _NAMES = {key: refused for keys, refused in _PARTS.items() for key in keys.split()}
 

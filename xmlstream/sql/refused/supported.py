@@ -42,7 +42,10 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Subquery: "this alias with_",
     exp.TableAlias: "this columns",
     exp.Star: "except_",
-    **dict.fromkeys((exp.CTE, exp.Table, exp.Alias), "this alias"),
+    **dict.fromkeys((exp.CTE, exp.Alias), "this alias"),
+    exp.Table: "this alias version",
+    # `_PLACES` refuses all but those of a joined table.
+    exp.Version: "this expression kind",
     **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), "this"),
     # `_PLACES` refuses all but purge hints.
     **dict.fromkeys((exp.With, exp.Distinct, exp.Hint), "expressions"),
@@ -120,6 +123,14 @@ def _follows_comma(view: exp.Expr) -> bool:
     return any(not any(join.args.get(part) for part in ("on", "using", "method")) for join in joins or ())
 
 
+def _is_of_join(version: exp.Expr) -> bool:
+    """Whether a table FOR SYSTEM_TIME AS OF a time stands on the right of a join, inner or left."""
+    join = version.parent.parent if version.parent is not None else None
+    if not isinstance(join, exp.Join) or str(version.args.get("kind")).upper() != "AS OF":
+        return False
+    return join.kind.upper() in ("", "INNER", "OUTER") and join.side.upper() in ("", "LEFT")
+
+
 def _is_rank(window: exp.Expr) -> bool:
     """Whether the window is a rank with ORDER BY and without a frame."""
     is_known = call_name(window.this) in RANKS and not window.this.expressions and bool(window.args.get("order"))
@@ -181,6 +192,7 @@ _PLACES: tuple[Place, ...] = (
         "TABLE is not supported here",
         "write the table after FROM or JOIN",
     ),
+    (exp.Version, lambda node: not _is_of_join(node), *refusal("version")),
     (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (
@@ -246,12 +258,6 @@ _PLACES: tuple[Place, ...] = (
         _counts_from_1970,
         "TO_TIMESTAMP_LTZ of a number is not supported",
         "write timestamp_millis(n) for precision 3, timestamp_seconds(n) for precision 0",
-    ),
-    (
-        exp.Anonymous,
-        lambda node: call_name(node) == "count" and not node.expressions,
-        "count() without an argument is not supported",
-        "write count(*)",
     ),
     (exp.Hint, lambda node: purge_strategy_of(node) is None, *refusal("hint")),
     (exp.Select, lambda node: bool(node.args.get("kind")), "SELECT AS is not supported", None),
@@ -350,11 +356,11 @@ def _quoted_as_a_text(node: exp.Expr, text: QueryText) -> list[tuple[int, str, s
     return [(at, f"{quote}{node.name}{quote} is a string, not a name", f"write `{node.name}`")]
 
 
-def require_types(columns: Iterable[exp.Expr], text: QueryText, *, is_sink: bool) -> None:
+def require_types(columns: Iterable[exp.Expr], text: QueryText) -> None:
     """Checks that the columns' types are supported, and have Spark's names, which sqlglot does not confuse with others.
 
-    VARCHAR(n) and CHAR(n) become STRING, which Spark reads them as, too. A sink's TIMESTAMP with fewer digits is
-    written with all that its values have; a source's values would have to be checked.
+    VARCHAR(n) and CHAR(n) become STRING, which Spark reads them as, too; TIMESTAMP(3) becomes TIMESTAMP: its values
+    keep all the digits that they have, up to microseconds.
 
     Raises:
         QueryError: A type is not supported.
@@ -362,10 +368,10 @@ def require_types(columns: Iterable[exp.Expr], text: QueryText, *, is_sink: bool
     for column in columns:
         kind: exp.DataType = column.args["kind"]
         for type_ in list(kind.find_all(exp.DataType)):
-            if type_.this in _TEXTS and type_.expressions:
+            if type_.this in _TEXTS:
                 type_.set("this", exp.DType.TEXT)
                 type_.set("expressions", [])
-            if is_sink and type_.this in _MOMENTS and all(int(part.name) <= _MICROS for part in type_.expressions):
+            if type_.this in _MOMENTS and all(int(part.name) <= _MICROS for part in type_.expressions):
                 type_.set("expressions", [])
         if (found := _type_finding(kind)) is not None:
             raise text.error(found[0], column, found[1])

@@ -152,7 +152,7 @@ _ROW_AT_THE_END = (
 _MOVED = "write ts + INTERVAL 1 HOUR"
 _APART = "write timestampdiff(MICROSECOND, t1, t2) DIV 60000000 for the minutes from t1 to t2"
 _REASONS = {
-    "struct row object_construct json_object json_build_object": "named_struct('a', a) makes a structure",
+    "row object_construct json_object json_build_object": "named_struct('a', a) makes a structure",
     "any some": "use bool_or(v > 1)",
     _RANDOM: "its value would change when a slice runs again after a crash",
     _CLOCK: "there is no type for a time without a day: write date_format(ts, 'HH:mm:ss')",
@@ -194,6 +194,11 @@ _REASONS = {
     "epoch epoch_ms": "write unix_millis(ts), or unix_seconds(ts)",
     "generate_series": "write sequence(1, 3)",
     "nunique": "write count(DISTINCT v)",
+    "array_length list_length": "write size(tags)",
+    "list_contains list_has": "write array_contains(tags, 'a')",
+    "div": "write a DIV b",
+    "xor": "write a ^ b",
+    "typeof": "xmlstream explain shows the types of all columns",
     "regexp_match regexp_matches": "write regexp_extract(text, '[0-9]+', 0)",
     "string_to_array": "write split(text, ',')",
     "unnest": ONE_FOR_ONE,
@@ -217,6 +222,8 @@ _OTHERWISE = {
     "to_char to_varchar": "write CAST(v AS STRING), or date_format(ts, 'yyyy-MM-dd HH:mm')",
     "date_add date_sub dateadd": _MOVED,
     "date_diff datediff": _APART,
+    "max": "write greatest(a, b)",
+    "min": "write least(a, b)",
 }
 """What to write for what other engines do with other arguments of functions of Spark."""
 
@@ -265,6 +272,8 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
     name, number = call_name(call), len(call.expressions)
+    if _called_with_groups(call) is not None:
+        return None
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
     least, most = _ARGUMENTS.get(name, (0, 255))
@@ -277,6 +286,18 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
         return f"{name} takes a day and a number of days", hint
     numbers = f"{least}" if least == most else f"at least {least}" if most == 255 else f"{least} to {most}"
     return f"{name} takes {numbers} argument{'s' * (numbers != '1')}, not {number}", hint
+
+
+def call_of_groups(select: exp.Select) -> exp.Anonymous | None:
+    """The call of a function of groups, with the keys, that is the only item of a SELECT; None if there is none."""
+    return _called_with_groups(select.expressions[0]) if len(select.expressions) == 1 else None
+
+
+def _called_with_groups(item: exp.Expr) -> exp.Anonymous | None:
+    """The call within `inline(…)` that stands for a function of groups (`xmlstream.sql.clauses.group_functions`)."""
+    (call,) = item.expressions if call_name(item) == "inline" and len(item.expressions) == 1 else (None,)
+    function = known_by(call_name(call))
+    return call if function is not None and function.is_of_groups else None
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})

@@ -70,8 +70,8 @@ class Declaration:
     values: Mapping[str, QueryText] = field(default_factory=dict)
 
     @staticmethod
-    def of(tree: exp.Create, text: QueryText, targets: Container[str] = ()) -> Declaration:
-        """The parts of the statement; `targets` has the names of tables that are written, in lower case.
+    def of(tree: exp.Create, text: QueryText) -> Declaration:
+        """The parts of the statement.
 
         Raises:
             QueryError: The statement has other parts than a table with columns, a format, partitions and options.
@@ -84,7 +84,7 @@ class Declaration:
         table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
         _require_only(table, {"this"}, text)
         name, at = table.name, offset(table)
-        ddl = _ddl(columns, text, is_sink=name.lower() in targets) or None
+        ddl = _ddl(columns, text) or None
         properties = tree.args.get("properties")
         using, options, by = _properties(properties, text, name, at)
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
@@ -244,7 +244,7 @@ ABOVE: Mapping[str, Callable[[Node, str], Node]] = {PUNCTUATE: punctuated, "sema
 """Options that put an operator above a source, in this order."""
 
 
-def _ddl(columns: Sequence[exp.Expr], text: QueryText, *, is_sink: bool) -> str:
+def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
     """The columns as Spark DDL."""
     for column in columns:
         if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
@@ -252,7 +252,7 @@ def _ddl(columns: Sequence[exp.Expr], text: QueryText, *, is_sink: bool) -> str:
             what, hint = refusal(column) if isinstance(column, exp.PrimaryKey) else named
             raise text.error(what, column, hint)
         _require_only(column, {"this", "kind", "constraints"}, text)
-    require_types(columns, text, is_sink=is_sink)
+    require_types(columns, text)
     return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
 
 

@@ -136,12 +136,18 @@ def test_a_table_that_says_too_little_is_punctuated_and_its_query_judged_by_it()
     assert not judged(root, follow=True).troubled()
 
 
+def test_documents_were_merged_before_each_was_a_stream() -> None:
+    below = script.read(query("order of ts", ", documents 'merge'")).sketch()
+    while not isinstance(below.operator, Scan):
+        (below,) = below.inputs
+    assert below.operator.options.documents == "files"
+
+
 def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_path: Path) -> None:
     for text, more, refusal in (
         ("order of ts", ", documents 'merged'", "table report: documents 'merged' is not known"),
         ("order of tz", "", "table report: there is no attribute tz"),
         ("clock of sid", "", "table report: the rule 'clock of sid' needs a TIMESTAMP"),
-        ("order of ts", ", documents 'merge'", "table report: documents 'merge' is not known"),
         (
             "end of sid, or after 5m of ts",
             ", documents 'files'",
