@@ -228,7 +228,11 @@ def in_any_order(operator: str, parts: Sequence[Part], type_: SqlType) -> Part:
         NotProven: They are not of one type, or are so many that they leave 128 bits.
     """
     bits = (BITS.get(type_.name, 0) - 1) * (len(parts) if operator == "*" else 1)
-    if any(part.type.name != type_.name and part.whole is None for part in parts) or type_.name not in ("INT", "BIGINT") or bits > 127:
+    if (
+        any(part.type.name != type_.name and part.whole is None for part in parts)
+        or type_.name not in ("INT", "BIGINT")
+        or bits > 127
+    ):
         raise NotProven(f"{type_.name} {operator} several constants")
     whole = chained(f" {operator} ", [f"CAST({part.sql} AS HUGEINT)" for part in parts])
     return combined(f"CAST(({whole}) AS {in_duckdb(type_)})", type_, parts, raises=True)
