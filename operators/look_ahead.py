@@ -1,14 +1,16 @@
 """look_ahead: functions over the rows behind each tuple in the order of its group, once those rows are closed.
 
 Meaning:    ω_{A; K; F}(R) = {| (t, f₁(w₁(t)), …) | t ∈ R |}, wᵢ(t) rows of t's group, by A, in the order of the keys K,
-            up to a number of rows behind t: SQL's lead, and ROWS BETWEEN … AND n FOLLOWING.
+            up to a number of rows behind t: SQL's lead, and ROWS BETWEEN … AND n FOLLOWING; or up to the last one of
+            the group: ntile, OVER (PARTITION BY A), UNBOUNDED FOLLOWING.
 Example:    LookAhead((Over(next, "lead(v)", first=-1, last=-1),), (SortKey("ts"),))
               over (ts INT NOT NULL, v INT) gives (ts INT, v INT, next INT)
               in   (2, 20) (1, 10) <(,2], *> | <*, *>
               out  (1, 10, 20) <(,1], *, *>  | (2, 20, null) <*, *, *>
 Step:       –
 Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t and the n tuples of its group behind t, or P covers the group}, n
-            the furthest row behind t that a function looks at.
+            the furthest row behind t that a function looks at; where that is the last one, t waits until P covers the
+            group.
 Keep:       the tuples that have not gone out; and of each open group the last rows before them that the functions look
             back at. When P covers a group, its last tuples go out and nothing of it is kept.
 Propagate:  the parts of init(A, K, P) that match no tuple that has yet to go out.
@@ -26,11 +28,11 @@ from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.closing_conditions import Condition, Every, Grouping, most_values
-from xmlstream.operators.expressions.aggregates import NUMBER
+from xmlstream.operators.expressions.aggregates import NUMBER, TO_THE_END
 from xmlstream.operators.frames.matching import matching, not_matching
-from xmlstream.operators.ordered_rows import Begun, OrderedRows
+from xmlstream.operators.ordered_rows import Begun, OrderedRows, besides
 from xmlstream.operators.required_punctuations import Held, Way
-from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, numbered, partition, total, with_latest
+from xmlstream.operators.sort_order import BEFORE, LATEST, NEW, SortKey, numbered, partition, total, with_latest
 from xmlstream.operators.state.blocked_set import emittable
 from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples, semi_join
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Frame
 
 
+_OF_PEERS = ("percent_rank", "cume_dist")
+"""Functions whose value is the same for tuples with equal keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class LookAhead(OrderedRows):
     """The tuples, each with these functions over rows of its group in the order of `keys`, some of them behind it."""
@@ -53,10 +59,20 @@ class LookAhead(OrderedRows):
         """Those on groups only, whose last rows wait for their end; without groups, also those on the first key."""
         return self.promised(() if self.groups else self.own_keys[:1], *inputs)
 
+    @property
+    def is_of_all(self) -> bool:
+        """Whether a function looks at all rows of the group, so that each tuple waits for the group's end."""
+        return any(over.last == TO_THE_END for over in self.functions)
+
+    @property
+    def own_keys(self) -> tuple[SortKey, ...]:
+        """The keys that close rows of a group; none where only the group's end does."""
+        return () if self.is_of_all else besides(self.keys, self.groups)
+
     def enabled_by(self, *inputs: Schema) -> Condition:
         """The order closes; and groups do, which may never go on, unless they are finitely many."""
         order = OrderedRows.enabled_by(self, *inputs)
-        if most_values(inputs[0].only(self.groups)) is not None:
+        if self.is_of_all or most_values(inputs[0].only(self.groups)) is not None:
             return order
         return Every((order, Grouping(0, self.groups)))
 
@@ -76,6 +92,8 @@ class LookAhead(OrderedRows):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         given, reach = inputs[0], self.reach
+        if self.is_of_all:
+            return self.tuples_of(given)
         last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
         rows = self.rows_of(given, last, self._last_rows, blocks=True)
         return self.tuples_of(given) | StateSchema({"rows": rows}, waiting={"held": given.only(self.over)})
@@ -83,15 +101,21 @@ class LookAhead(OrderedRows):
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         begun = self.begin(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun.prefixes) if begun.prefixes else None
+        if self.is_of_all:
+            given = state.inputs[0]
+            return taken and taken.some(self._with_functions(taken.frame, [], given).select(*self.schema(given).names))
         over = state.log("rows").take(begun.groups) if begun.groups else None
         # Rows of a group that is over are not needed any more.
         return None if taken is None and over is None else self._answered(taken, over, begun.groups, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").settle()
-        state.log("rows").settle()
+        if not self.is_of_all:
+            state.log("rows").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        if self.is_of_all:
+            return OrderedRows.propagate(self, inputs, state)
         begun, given = state.scratch(Begun), state.inputs[0]
         if not begun.prefixes:
             return []
@@ -148,9 +172,10 @@ class LookAhead(OrderedRows):
     def _with_functions(self, new: Frame, earlier: Sequence[Frame], schema: Schema) -> Frame:
         """New rows and the last ones before them, with their functions and their numbers."""
         rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
-        spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
-        answers = {
-            over.attribute.name: f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
-            for over in self.functions
-        }
+        peers = ", ".join(key.item.text for key in self.keys)
+        answers = {}
+        for over in self.functions:
+            order = peers if over.function in _OF_PEERS else NUMBER
+            spec = f"{partition(self.groups)} ORDER BY {order}{over.frame}"
+            answers[over.attribute.name] = f"CAST({over.expression} OVER ({spec}) AS {over.attribute.domain.type})"
         return with_latest(rows, self.groups).with_columns(answers)

@@ -54,6 +54,12 @@ class Begun:
     before: ValueSet | None = None
 
 
+def besides(keys: Sequence[SortKey], groups: Sequence[str]) -> tuple[SortKey, ...]:
+    """The keys that are no groups."""
+    names = {name.lower() for name in groups}
+    return tuple(key for key in keys if key.attribute.lower() not in names)
+
+
 class InOrder(Operator, Protocol):
     """An operator that keeps tuples until the order of `keys`, in each group by `groups`, is closed up to them."""
 
@@ -75,8 +81,7 @@ class InOrder(Operator, Protocol):
     @property
     def own_keys(self) -> tuple[SortKey, ...]:
         """The keys that distinguish tuples of a group."""
-        groups = {name.lower() for name in self.groups}
-        return tuple(key for key in self.keys if key.attribute.lower() not in groups)
+        return besides(self.keys, self.groups)
 
     @property
     def over(self) -> tuple[str, ...]:

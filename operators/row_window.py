@@ -149,9 +149,15 @@ class RowWindow(OrderedRows):
         new = inputs[0].tuples
         if self.keys or new is None:
             return OrderedRows.step(self, inputs, state)
-        require_positions(new, "a window by arrival")
-        frame = new.frame.select(*state.inputs[0].names, POSITION)
+        names = state.inputs[0].names
+        if not self._is_of_equals(state.inputs[0]):
+            require_positions(new, "a window by arrival")
+        frame = new.frame.select(*names, *([POSITION] if POSITION in new.frame.columns else []))
         return self._answered(state.computed(replace(new, frame=frame)), state)
+
+    def _is_of_equals(self, given: Schema) -> bool:
+        """Whether the tuples of a group are equal, so that their order has no effect."""
+        return {name.lower() for name in self.groups} == {name.lower() for name in given.names}
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         if not self.keys:
@@ -207,7 +213,8 @@ class RowWindow(OrderedRows):
         if before is not None and self.groups:
             before = semi_join(before, ready, self.groups)
         earlier = [] if before is None else [before.frame]
-        order = total(self.keys, schema, self.groups) if self.keys else [Order(POSITION)]
+        arrived = [Order(POSITION)] if POSITION in ready.frame.columns else []
+        order = total(self.keys, schema, self.groups) if self.keys else arrived
         return numbered(ready.frame, earlier, self.groups, order)
 
     def _with_functions(self, rows: Frame) -> Frame:

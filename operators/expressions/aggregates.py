@@ -165,6 +165,12 @@ _BY_PLACE = ("first", "first_value", "last", "last_value", "nth_value")
 """Functions whose value is that of a row at a certain place."""
 
 
+TO_THE_END = -(1 << 40)
+"""The `last` of a frame that ends with the last row of the group."""
+
+_WITHOUT_FRAME = ("lag", "lead", "ntile", "percent_rank", "cume_dist")
+
+
 @dataclass(frozen=True, slots=True)
 class Over:
     """One function over rows, and its frame: an aggregate, `lag(…)`, `lead(…)` or a rank.
@@ -173,7 +179,7 @@ class Over:
         attribute: The attribute in the output.
         expression: The function, as Spark SQL over the input's attributes.
         first: The frame begins this number of rows before the tuple, behind it if negative; None for the group's first.
-        last: The frame ends this number of rows before the tuple, behind it if negative.
+        last: The frame ends this number of rows before the tuple, behind it if negative; or it is `TO_THE_END`.
         peers: The frame ends with the last tuple that has the tuple's keys; only if it begins with the group's first.
         distance: Spark SQL: the frame begins with the first tuple whose key is at most this much before the tuple's,
             and ends with the tuple's peers; `first` is ignored.
@@ -270,8 +276,8 @@ class Over:
 
     @property
     def frame(self) -> str:
-        """The frame as Spark SQL, to stand behind ORDER BY; empty for `lag` and `lead`."""
-        if self.function in ("lag", "lead"):
+        """The frame as Spark SQL, to stand behind ORDER BY; empty for functions without one, such as `lag`."""
+        if self.function in _WITHOUT_FRAME:
             return ""
         if self.distance is not None:
             return f" RANGE BETWEEN {self.distance} PRECEDING AND CURRENT ROW"
@@ -279,7 +285,7 @@ class Over:
         return f" ROWS BETWEEN {begin} AND {_end(self.last)}"
 
     def __str__(self) -> str:
-        if self.is_rank or self.function in ("lag", "lead"):
+        if self.is_rank or self.function in _WITHOUT_FRAME:
             return self.expression
         return f"{self.expression}{self.frame.replace(' ROWS', ' RANGE') if self.peers else self.frame}"
 
@@ -300,6 +306,8 @@ def _width(distance: str, domain: Domain) -> Width | None:
 
 def _end(before: int) -> str:
     """An end of a frame, by its number of rows before the tuple."""
+    if before == TO_THE_END:
+        return "UNBOUNDED FOLLOWING"
     return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"
 
 

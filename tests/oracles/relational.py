@@ -126,7 +126,8 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
                 f" NULLS {'FIRST' if key.direction.nulls_first else 'LAST'}"
                 for key in keys
             )
-            spec = f"{by}ORDER BY {sorting}"
+            assert sorting or isinstance(node.operator, LookAhead) or {*groups} == {*node.inputs[0].schema.names}
+            spec = f"{by}ORDER BY {sorting or '1'}"
             told = [(o, str(o).removeprefix(o.expression)) for o in functions]
             return frame.selectExpr("*", *(f"{o.expression} OVER ({spec}{f}) AS `{o.attribute.name}`" for o, f in told))
     raise NotImplementedError(node.label)

@@ -64,7 +64,17 @@ def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = Non
     """A query of so many operators above each other, about, with so many columns."""
     kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
     if depth:
-        kinds += [_with, _ranked, _limited, _windowed, _rolled, _joined_asof, _with_subqueries, _with_subqueries]
+        kinds += [
+            _with,
+            _ranked,
+            _limited,
+            _windowed,
+            _rolled,
+            _joined_asof,
+            _with_subqueries,
+            _with_subqueries,
+            _exploded,
+        ]
     return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
 
 
@@ -142,6 +152,14 @@ def _grouped(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
     if keys == 0 and draw(st.booleans()):
         by.append(source.column(draw))
     group = f" GROUP BY {', '.join(by)}" if by else ""
+    if keys and keys < width and not any(key.isdigit() for key in by) and draw(st.integers(0, 2)) == 0:
+        sets = draw(
+            st.sampled_from(["ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())", "GROUPING SETS (({0}), ({0}))"])
+        )
+        group = f" GROUP BY {sets.format(', '.join(by))}"
+        if draw(st.booleans()):
+            called = draw(st.sampled_from(["grouping_id()", f"grouping({by[0]})"]))
+            items[-1] = f"CAST({called} AS INT) AS {names[-1]}"
     having = ""
     if draw(st.integers(0, 3)) == 0:
         having = f" HAVING {draw(st.sampled_from(['count(*) > 1', 'count(*) > 100', f'max(p.{source.names[0]}) > 0']))}"
@@ -180,13 +198,16 @@ def _rolled(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
     whole, aggregate = over.format(""), draw(st.sampled_from(["sum", "min", "max", "count"]))
     frames = ["2 PRECEDING", "UNBOUNDED PRECEDING"]
     frames += [f"BETWEEN {ends}" for ends in ("2 PRECEDING AND 1 PRECEDING", "1 PRECEDING AND 1 FOLLOWING")]
-    frames.append("BETWEEN 1 FOLLOWING AND 2 FOLLOWING")
+    frames += ["BETWEEN 1 FOLLOWING AND 2 FOLLOWING", "BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING"]
     rows = f" ROWS {draw(st.sampled_from(frames))}"
     function = draw(st.sampled_from([
         f"CAST({aggregate}({column}) OVER {over.format(rows)} AS BIGINT)",
         f"CAST(lag({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole} AS BIGINT)",
         f"CAST(lead({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole} AS BIGINT)",
         f"CAST(first_value({column}) OVER {whole} AS BIGINT)",
+        f"CAST({aggregate}({column}) OVER ({by.strip()}) AS BIGINT)",
+        f"ntile({draw(st.integers(1, 3))}) OVER {whole}",
+        f"CAST(cume_dist() OVER {whole} * 100 AS INT)",
         f"dense_rank() OVER {whole}",  # A rank stands by itself.
     ]))  # fmt: skip
     inner = f"SELECT *, {function} AS d FROM {source.text}"
@@ -243,7 +264,11 @@ def _with_subqueries(draw: st.DrawFn, depth: int, tables: Tables, width: int) ->
         items[-1] = f"{_value(draw, depth, tables, source)} AS {names[-1]}"
     where = _where(draw, source)
     tests = [where.replace(" WHERE ", "(") + ")", *tests] if where else tests
-    condition = f" WHERE {' AND '.join(tests)}" if tests else ""
+    if draw(st.integers(0, 3)) == 0:
+        marked = draw(st.sampled_from(["CAST({} AS INT)", "CASE WHEN {} THEN 1 ELSE 0 END", "if({}, 2, 3)"]))
+        items[0] = f"{marked.format(_subquery_test(draw, depth, tables, source))} AS {names[0]}"
+    tests = [f"NOT ({test})" if draw(st.integers(0, 5)) == 0 else test for test in tests]
+    condition = f" WHERE {draw(st.sampled_from([' AND ', ' AND ', ' OR '])).join(tests)}" if tests else ""
     return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{condition}", names)
 
 
@@ -296,7 +321,7 @@ def _set_operation(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> D
     """Two queries by position; the names are those of the first."""
     one = draw(queries(depth - 1, tables, width))
     other = draw(queries(draw(st.integers(0, depth - 1)), tables, width))
-    operation = draw(st.sampled_from(["UNION ALL", "UNION", "INTERSECT", "EXCEPT"]))
+    operation = draw(st.sampled_from(["UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"]))
     return Drawn(f"{one.side} {operation} {other.side}", one.names, is_plain=False)
 
 
@@ -321,9 +346,29 @@ def _order(draw: st.DrawFn, names: Sequence[str]) -> str:
 
 
 def _limited(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
-    inner = draw(queries(depth - 1, tables, width))
-    limited = f"SELECT * FROM ({inner.text}) AS p ORDER BY {_order(draw, inner.names)} LIMIT {draw(st.integers(1, 3))}"
-    return Drawn(limited, inner.names, is_plain=False)
+    """The first in the order of all columns, some of which are perhaps not selected."""
+    inner = draw(queries(depth - 1, tables))
+    names = inner.names if len(inner.names) <= width else tuple(draw(st.permutations(inner.names)))[:width]
+    ends = draw(st.sampled_from(["LIMIT {}", "LIMIT {}", "LIMIT {} OFFSET 1", "OFFSET {}"])).format(
+        draw(st.integers(1, 3))
+    )
+    by = _order(draw, inner.names)
+    if len(names) < width:
+        return draw(queries(depth - 1, tables, width))
+    return Drawn(f"SELECT {', '.join(names)} FROM ({inner.text}) AS p ORDER BY {by} {ends}", names, is_plain=False)
+
+
+def _exploded(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Elements of arrays as rows, by SELECT or in FROM."""
+    source = _source(draw, depth, tables, "p")
+    called = draw(st.sampled_from(["explode", "explode_outer"]))
+    array = f"{called}(array({source.column(draw)}, {source.column(draw)}))"
+    items, names = _items(draw, width, source)
+    if draw(st.booleans()):
+        items[0] = f"{array} AS {names[0]}"
+        return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{_where(draw, source)}", names)
+    items[0] = f"v.e AS {names[0]}"
+    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}, LATERAL {array} AS v(e){_where(draw, source)}", names)
 
 
 def _ranked(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:

@@ -42,8 +42,9 @@ from xmlstream.safety.explanation import Explanation, Format, explained
 from xmlstream.session.engines import engine_of
 from xmlstream.sql import translation
 from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
-from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, first, ordered
+from xmlstream.sql.clauses.plan_builder import combined_relation, distinct, finished, ordered
 from xmlstream.sql.clauses.relation import Item, Relation, resolve
+from xmlstream.sql.clauses.result_order import limited
 from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples, require_arrival_order
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
@@ -279,7 +280,8 @@ class Query(Runnable):
         if not isinstance(self.root.operator, Sort):
             raise QueryError("limit without an order", hint=f'order_by("…").limit({n}) says which tuples come first')
         keys = self.root.operator.keys
-        return Query(self.spark, ordered(first(Relation.of(self.root.inputs[0]), n, keys).node, keys))
+        first = limited(Relation.of(self.root.inputs[0]), n, 0, keys, analyst_of(self.spark))
+        return Query(self.spark, ordered(first.node, keys))
 
     def describe_punctuations(self, *attributes: str, watch: Sequence[str] = (), patterns: Sequence[str] = ()) -> Query:
         """Passes all tuples, and only the punctuations that describe these attributes.

@@ -5,13 +5,17 @@
     FROM slope(TABLE(bid) PARTITION BY auction)                              Spark's call of a function of groups
     CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's type with Spark's precision
     GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)                                   Flink's older form, with TUMBLE_START(…)
+    FROM TABLE(SESSION(TABLE bid PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY k, window_start, …
+    FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY))
     iso_duration(delay), try_iso_duration(delay)                             'PT1H30M' as INTERVAL DAY TO SECOND
 
-Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Session windows in
-FROM and cumulating windows are refused; the hint gives an equal query for the same table, attribute and lengths.
+Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Sessions in FROM
+become those of the GROUP BY around them. Cumulating windows are those of the overlapping ones of the whole length that
+end within it: of these, each has the tuples since the whole one's start.
 
 Spark also reads the text of a query (`xmlstream.sql.spark.analysis`). So each replacement in the tree has a replacement
-in the text; tables and subqueries within a call keep their own text and places.
+in the text; tables and subqueries within a call keep their own text and places. Where a query changes in several
+places, Spark reads what its tree is printed as.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, field
-from xmlstream.operators.expressions.dialect import as_read, call_name, expression
+from xmlstream.operators.expressions.dialect import as_read, call_name, expression, statement, tokens
 from xmlstream.operators.expressions.duration import (
     ISO_DURATIONS,
     ISO_HINT,
@@ -70,14 +74,20 @@ _DIFFERS = {
 _MOMENTS = frozenset({exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ})
 _DATA = "\0"
 """Placeholder for a call's table in the text that surrounds it."""
+_TABLE, _MOMENT = "xs table", "xs moment"
+"""Placeholders for a call's table and moment in a query that is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """Replacements in the text for Spark: start, end and new text of each; the Python functions that it may call."""
+    """Replacements in the text for Spark: start, end and new text of each; the Python functions that it may call.
+
+    With anything `printed`, Spark reads the printed tree instead.
+    """
 
     text: QueryText
     replaced: list[tuple[int, int, QueryText]] = field(default_factory=list)
+    printed: list[exp.Expr] = field(default_factory=list)
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)
 
     def for_spark(self, start: int, end: int) -> QueryText:
@@ -109,7 +119,7 @@ class Rewriting:
                     call = outer.expressions[0] if is_wrapped else outer
                     calls_in_from |= {id(outer), id(call)}
                     if isinstance(call, exp.Anonymous) and str(call.this).upper() in _LENGTHS:
-                        node.replace(self._table(node, _Call.of(call, self.text)))
+                        self._table(node, _Call.of(call, self.text))
                 case exp.Anonymous(expressions=[exp.Var(this=unit), *_]):
                     self._capitals(node.meta["start"], unit)
                 case exp.Anonymous() if id(node) not in calls_in_from and str(node.this).upper() in _FUNCTIONS:
@@ -158,21 +168,22 @@ class Rewriting:
     def _replace(self, begin: int, end: int, instead: str, at: int) -> None:
         self.replaced.append((begin, end, self.text.standing(instead, at)))
 
-    def _table(self, table: exp.Table, call: _Call) -> exp.Subquery:
-        """A subquery that adds the windows' ends to the table as attributes."""
+    def _table(self, table: exp.Table, call: _Call) -> None:
+        """Puts a subquery that adds the windows' ends as attributes in the place of a table."""
+        if call.name == "SESSION":
+            self._sessions(table, call)
+            return
         data, moment, lengths = call.given("DATA", 0), call.moment(1), call.lengths(2)
         if isinstance(data, exp.Column):
             data = exp.Table(this=data.this, db=data.args.get("table"))
         begin, end = _span(data.this if isinstance(data, exp.Table) else data)
-        if call.name == "SESSION":
-            raise call.no_table_of_sessions(data, moment, lengths[0])
-        if call.name == "CUMULATE":
-            raise call.no_cumulation(self.text.text[begin:end], moment, lengths)
         alias = None
         if isinstance(data, exp.Table) and not (data.args.get("db") or table.args.get("alias")):
             alias = exp.TableAlias(this=data.this.copy())
 
-        def in_windows(data: exp.Expr, moment: exp.Expr) -> exp.Select:
+        def in_windows(data: exp.Expr, moment: exp.Expr) -> exp.Expr:
+            if call.name == "CUMULATE":
+                return call.cumulated(data, moment, lengths)
             ends = [exp.alias_(call.end(part, moment, lengths), column) for column, part in _COLUMNS.items()]
             return exp.Select(expressions=[exp.Star(), *ends], from_=exp.From(this=data))
 
@@ -183,7 +194,35 @@ class Rewriting:
         found = exp.Subquery(**{**table.args, "this": in_windows(data, moment)})
         if alias is not None:
             found.set("alias", alias)
-        return found
+        table.replace(found)
+
+    def _sessions(self, table: exp.Table, call: _Call) -> None:
+        """Makes a table of sessions the table itself, and groups by sessions where its windows are grouped by."""
+        data, moment, (gap,) = call.given("DATA", 0), call.moment(1), call.lengths(2)
+        keys = [each.name.lower() for each in data.args["partition"].expressions] if data.args.get("partition") else []
+        select = table.find_ancestor(exp.Select)
+        group = None if select is None else select.args.get("group")
+        grouped = [] if group is None else [key.name.lower() for key in group.expressions]
+        is_alone = select is not None and isinstance(table.parent, exp.From) and not select.args.get("joins")
+        if not is_alone or sorted(grouped) != sorted({*keys, "window_start", "window_end"}):
+            raise call.no_table_of_sessions(data, moment, gap)
+        assert select is not None and group is not None  # noqa: PT018  as `is_alone` says
+        if isinstance(data, exp.Column):
+            data = exp.Table(this=data.this, db=data.args.get("table"))
+        data.set("partition", None)
+        if table.args.get("alias"):
+            data.set("alias", table.args["alias"])
+        table.replace(data)
+        for column in list(select.find_all(exp.Column)):
+            if (part := _COLUMNS.get(column.name.lower())) is None or column.find_ancestor(exp.Select) is not select:
+                continue
+            end = call.end(part, moment, [gap])
+            if column.parent is group:
+                column.replace(call.end("", moment, [gap])) if part == "_START" else column.pop()
+            else:
+                is_item = column.parent is select and column.arg_key == "expressions"
+                column.replace(exp.alias_(end, column.name) if is_item else end)
+        self.printed.append(select)
 
     def _of_groups(self, table: exp.Table, call: exp.Anonymous, function: PythonFunction) -> exp.Subquery:
         """A subquery over the function's table whose one item is the call, with the keys of the groups."""
@@ -222,7 +261,7 @@ class Rewriting:
         """Spark's window, or its start or end, for a call in SELECT or GROUP BY."""
         moment, lengths = call.moment(0), call.lengths(1)
         if call.name == "CUMULATE":
-            raise call.no_cumulation("…", moment, lengths)
+            raise call.no_cumulation()
         part = call.name.removeprefix(call.window)
         instead = as_read(call.end(part, exp.var(call.written(moment)), lengths))
         self._replace(call.at, node.meta["until"], instead, call.at)
@@ -267,7 +306,13 @@ class _Call:
 
     def lengths(self, first: int) -> list[str | None]:
         """The lengths in the form of Spark's windows, from argument number `first` on; None for no offset."""
-        return [self._length(name, number) for number, name in enumerate(_LENGTHS[self.window], first)]
+        found = [self._length(name, number) for number, name in enumerate(_LENGTHS[self.window], first)]
+        if self.window == "CUMULATE":
+            step, size = (duration(exp.Literal.string(str(length))) for length in found[:2])
+            if step is None or size is None or step <= 0 or size % step:
+                hint = "write a size that is a number of steps, such as INTERVAL '1' HOUR, INTERVAL '1' DAY"
+                raise self.text.error(f"CUMULATE of {found[1]} in steps of {found[0]}", self.at, hint)
+        return found
 
     def _length(self, name: str, number: int) -> str | None:
         if name == "OFFSET" and not self.arguments.keys() & {name, number}:
@@ -306,15 +351,40 @@ class _Call:
         )
         return self.text.error("SESSION(…) as a table is not supported", self.at, hint)
 
-    def no_cumulation(self, table: str, moment: exp.Expr, lengths: Sequence[str | None]) -> QueryError:
-        """Error: cumulating windows are not supported."""
-        step, size, *_ = lengths
-        hint = (
-            f"count in steps and add them up: write SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step)"
-            f" AS n FROM (SELECT window(w, '{size}').start AS begin, w.end AS step, n FROM (SELECT window AS w,"
-            f" count(*) AS n FROM {table} GROUP BY window({self.written(moment)}, '{step}')))"
+    def cumulated(self, data: exp.Expr, moment: exp.Expr, lengths: Sequence[str | None]) -> exp.Expr:
+        """The table with its cumulating windows."""
+        step, size, offset = lengths
+        whole, shifted = f"'{size}'", ""
+        if offset is not None:
+            lengths_ = (duration(exp.Literal.string(str(length))) or 0 for length in (step, size, offset))
+            of_step, of_size, shift = lengths_
+            whole = f"'{size}', '{size}', '{length_text(shift % of_size)}'"
+            shifted = f", '{length_text(shift % of_step)}'"
+        text = (
+            "SELECT * EXCEPT (window_step, window_whole), window_whole.start AS window_start, window_step.end AS"
+            " window_end, (window_step.end - INTERVAL 1 MILLISECOND) AS window_time FROM"
+            f" (SELECT *, window(window_time(window_step), {whole}) AS window_whole FROM (SELECT *,"
+            f" window(`{_MOMENT}`, '{size}', '{step}'{shifted}) AS window_step FROM `{_TABLE}`))"
+            f" WHERE `{_MOMENT}` >= window_whole.start"
         )
-        return self.text.error("CUMULATE(…) is not supported", self.at, hint)
+        tree = statement(tokens(text), text)
+        for node in tree.walk():
+            node.meta["start"] = self.at
+
+        def meant(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Table) and node.name == _TABLE:
+                return data
+            return moment.copy() if isinstance(node, exp.Column) and node.name == _MOMENT else node
+
+        return tree.transform(meant, copy=False)
+
+    def no_cumulation(self) -> QueryError:
+        """Error: cumulating windows are a table."""
+        hint = (
+            "write FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)) GROUP BY"
+            " window_start, window_end"
+        )
+        return self.text.error("CUMULATE(…) outside of FROM is not supported", self.at, hint)
 
 
 def differences_from_flink(tree: exp.Expr, text: QueryText) -> list[str]:

@@ -23,15 +23,15 @@ from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.operators.expressions.dialect import tokens
 from xmlstream.operators.frames.auto_engine import AutoEngine
-from xmlstream.operators.sort import Sort
 from xmlstream.plan.nodes import Node, Scan, static_frame, together, topological
-from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.errors import QueryError, UsageError, format_error
 from xmlstream.punct_ns.schema import written_name
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.session.engines import engine_of, is_in_process
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import Vocabulary
 from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.clauses.result_order import without_order
 from xmlstream.sql.created_functions import note_registered
 from xmlstream.sql.flink_windows import differences_from_flink
 from xmlstream.sql.query_text import QueryText, substituted
@@ -95,16 +95,16 @@ class Script:
                 require_condition(condition, _source_of(node), analyst)
             with declaration.placed():
                 analyst.require_table(node)
-        return self._plan(lambda query, tables: planned(query, tables, analyst), tables)
+        return self._plan(lambda *given: planned(given[0], given[1], analyst, given[2]), tables, typed=True)
 
     @at_any_depth
-    def sketch(self) -> Node:
-        """The plan without types, after all checks that need no Spark.
+    def sketch(self, notices: list[QueryError] | None = None) -> Node:
+        """The plan without types, after all checks that need no Spark; adds to `notices` what is named anew.
 
         Raises:
             QueryError: A query uses an unsupported part of SQL, or an unknown name.
         """
-        return self._plan(sketched, self.tables)
+        return self._plan(sketched, self.tables, notices, typed=False)
 
     def targets(
         self, output: str | None, row_tag: str = "row", root_tag: str = "rows", xml: Sequence[str] = ()
@@ -126,16 +126,22 @@ class Script:
         given = Target(output or "-", Vocabulary(row_tag, root_tag, xml=tuple(xml)))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
-    def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node], sources: Mapping[str, Node]) -> Node:
+    def _plan(
+        self,
+        planned_: Callable[[Statement, Mapping[str, Relation], list[QueryError]], Node],
+        sources: Mapping[str, Node],
+        notices: list[QueryError] | None = None,
+        *,
+        typed: bool,
+    ) -> Node:
+        notices = [] if notices is None else notices
         tables = {name.lower(): Relation.of(node) for name, node in sources.items()}
         for view in self.views:
-            order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
-            if order is not None and limit is None:
+            order, *limits = (view.query.tree.args.get(part) for part in ("order", "limit", "offset"))
+            if order is not None and not any(limits):
                 what, hint = refusal("order")
                 raise view.query.text.error(what, order, hint)
-            node = planned_(view.query, tables)
-            if isinstance(node.operator, Sort):
-                node = node.inputs[0]  # LIMIT has selected the tuples; a view has no order
+            node = without_order(planned_(view.query, tables, [] if view.columns else notices))
             if view.columns and len(view.columns) != len(node.schema):
                 what = f"view {view.name} names {len(view.columns)} columns of a query that has {len(node.schema)}"
                 raise view.query.text.error(what, view.query.start)
@@ -144,9 +150,10 @@ class Script:
             tables[view.name.lower()] = Relation.of(node).aliased(view.name, view.columns)
         roots = []
         for answer in self.answers:
-            node = planned_(answer.query, tables)
+            is_named = answer.sink is not None and answer.sink.columns is not None
+            node = planned_(answer.query, tables, [] if is_named else notices)
             if answer.sink is not None:
-                node = answer.sink.fitted(node, answer.query.text, answer.query.start, typed=planned_ is not sketched)
+                node = answer.sink.fitted(node, answer.query.text, answer.query.start, typed=typed)
             roots.append(node)
         return together(roots, [answer.sink.name if answer.sink else "result" for answer in self.answers])
 
@@ -183,10 +190,12 @@ def read(
         for condition in declaration.conditions():
             require_condition(condition, _source_of(tables[declaration.name]))
     script = Script(tables, tuple(views), tuple(answers), declarations=sources_)
-    scans = (node.operator for node in topological(script.sketch()))
+    notices: list[QueryError] = []
+    scans = (node.operator for node in topological(script.sketch(notices)))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
     is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences_from_flink(each.tree, whole)] if is_flinks else []
+    warnings += map(format_error, notices)
     return replace(script, sources=sources, warnings=tuple(warnings))
 
 

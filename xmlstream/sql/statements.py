@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.depth import MOST, at_any_depth, too_deep
-from xmlstream.operators.expressions.dialect import quiet, statement, tokens
+from xmlstream.operators.expressions.dialect import as_read, quiet, statement, tokens
 from xmlstream.operators.expressions.operations.python_functions import OF_PROGRAM, PythonFunction
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.created_functions import created, declaration_words
@@ -38,7 +38,9 @@ class Statement:
         return self.rewriting.text
 
     def for_spark(self) -> QueryText:
-        """The statement for Spark: as written, except for Flink's windows, which are replaced."""
+        """The statement for Spark: as written, except for what Spark lacks, which is replaced."""
+        if self.rewriting.printed:
+            return self.text.standing(as_read(self.tree), self.start)
         return self.rewriting.for_spark(self.start, self.end)
 
     def query(self) -> Statement:
@@ -102,7 +104,7 @@ def _statement(run: list[Token], text: QueryText, functions: dict[str, PythonFun
             raise text.error(f"; is missing before {first.text}", first.start)
     rewriting = Rewriting(text, functions=functions)
     rewriting.rewrite(tree)
-    write_out(tree, text)
+    write_out(tree, text, rewriting)
     return Statement(tree, rewriting, start, end, query)
 
 

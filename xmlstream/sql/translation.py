@@ -18,22 +18,21 @@ from xmlstream.operators.expressions.operations.python_functions import as_writt
 from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.sort_order import SortKey
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, narrowed
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import structured
 from xmlstream.punct_ns.slices import own
 from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
-from xmlstream.sql.clauses.from_clause import From, element_relation, exploded
+from xmlstream.sql.clauses.from_clause import From, element_relation, exploded, with_exploded
 from xmlstream.sql.clauses.group_functions import applied
-from xmlstream.sql.clauses.grouping import SelectList, grouped
+from xmlstream.sql.clauses.grouping import SelectList, grouped, rows_of_groups
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
     ARRIVAL,
     combined_relation,
     distinct,
     finished,
-    first,
     ordered,
     select_items,
     sort_key,
@@ -41,27 +40,29 @@ from xmlstream.sql.clauses.plan_builder import (
 )
 from xmlstream.sql.clauses.ranking import qualified, ranked, settled
 from xmlstream.sql.clauses.relation import Relation, clock_calls, require_no_quoted_name, resolve, trees_of, window_of
+from xmlstream.sql.clauses.result_order import keys_among, limited, require_plain, without_hidden
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.clauses.subqueries import Subqueries, parted_conditions, require_own_names
 from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.spark.analysis import Analyst, NamesOnly, WholeAnalyst
-from xmlstream.sql.spark.functions import RANKS, aggregates_in, call_of_groups, function_of
+from xmlstream.sql.spark.functions import EXPLODES, RANKS, aggregates_in, call_of_groups, function_of
 from xmlstream.sql.statements import Statement, parse_statements
 
 Tables = Mapping[str, Relation]
 """Relations by their names in lower case."""
 
-_BESIDE_OVER = {"group": "GROUP BY", "having": "HAVING", "qualify": "QUALIFY"}
-"""Clauses that a SELECT with functions over rows may not have."""
-
 
 class Translation:
-    """Translates one query with an analyst; errors point into its text."""
+    """Translates one query with an analyst; errors point into its text.
 
-    def __init__(self, text: QueryText, analyst: Analyst) -> None:
-        self._text, self._analyst = text, analyst
+    With `notices`, attributes of the result may have one name: they get new ones, which a notice says.
+    """
+
+    def __init__(self, text: QueryText, analyst: Analyst, notices: list[QueryError] | None = None) -> None:
+        self._text, self._analyst, self._notices = text, analyst, notices
+        self._keys: dict[int, tuple[exp.Expr, list[int | None]]] = {}  # of SELECTs: the items of the keys of ORDER BY
 
     def plan(self, tree: exp.Expr, tables: Tables) -> Node:
         """The plan of a query that passed `require_supported`; `tables` are in scope, by names in lower case.
@@ -69,23 +70,39 @@ class Translation:
         Raises:
             QueryError: A name is unknown, or an expression has no type.
         """
-        relation = self._settled(tree, tables)
-        node = finished(relation, self._analyst, self._text, tree)
-        return node if tree.args.get("order") is None else ordered(node, self._sort_keys(tree, Relation.of(node)))
+        relation = self._with_keys(tree, tables).whole()
+        if tree.args.get("order") is None:
+            return finished(relation, self._analyst, self._text, tree, self._notices)
+        shown = without_hidden(relation)
+        # In front, the attributes have the names that they have without ORDER BY.
+        whole = Relation(relation.node, (*shown.fields, *(f for f in relation.fields if f not in shown.fields)))
+        node = finished(whole, self._analyst, self._text, tree, self._notices)
+        attributes = {f.attribute: name for f, name in zip(whole.fields, node.schema.names, strict=True)}
+        keys = [replace(key, attribute=attributes[key.attribute]) for key in self._sort_keys(tree, relation)]
+        return narrowed(ordered(node, keys), node.schema.names[: len(shown.fields)])
 
     def _sort_keys(self, tree: exp.Expr, relation: Relation) -> list[SortKey]:
-        return [found for key in tree.args["order"].expressions for found in self._sort_key(key, relation)]
+        """The sort keys of a query's ORDER BY; those that `_keys` has placed are attributes of these items."""
+        keys = [] if tree.args.get("order") is None else tree.args["order"].expressions
+        found: list[SortKey] = []
+        _, places = self._keys.get(id(tree), (tree, [None] * len(keys)))
+        for key, place in zip(keys, places, strict=True):
+            if place is None:
+                found += self._sort_key(key, relation)
+            else:
+                found.append(sort_key(relation.fields[place].attribute, key))
+        return found
 
     def _sort_key(self, key: exp.Ordered, relation: Relation) -> list[SortKey]:
         """Sort keys for an attribute of the result, given by name or number; a window has two."""
-        tree, fields = key.this.unnest(), relation.fields
+        tree, fields = key.this.unnest(), without_hidden(relation).fields
         require_no_quoted_name(tree, relation, self._text)
         if (number := whole_number(tree)) is not None:
             if not 1 <= number <= len(fields):
                 hint = f"give the number of an attribute of the result, at most {len(fields)}"
                 raise self._text.error(f"there is no item {tree.this} to order by", tree, hint)
             names = [fields[number - 1].attribute]
-        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or relation.find(_dotted(tree))):
+        elif isinstance(tree, exp.Column) and (found := relation.find(_dotted(tree))):
             if len(found) > 1:
                 what = f"{tree.name} is ambiguous: several attributes have this name"
                 raise self._text.error(what, tree, "rename them with AS")
@@ -94,11 +111,16 @@ class Translation:
             names = [field.attribute for field in window]
         else:
             hint = "select it with a name, and order by that name"
-            raise self._text.error("ORDER BY takes attributes of the result", tree, hint)
+            raise self._text.error("ORDER BY of a UNION takes attributes of the result", tree, hint)
         return [sort_key(name, key) for name in names]
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
         """The relation of a query; its rank may be open."""
+        relation = self._with_keys(tree, tables)
+        return relation if tree.args.get("order") is None else without_hidden(relation)
+
+    def _with_keys(self, tree: exp.Expr, tables: Tables) -> Relation:
+        """The relation of a query, with the keys that ORDER BY alone needs."""
         reach = self._with(tree, tables)
         match tree:
             case exp.Select():
@@ -109,10 +131,12 @@ class Translation:
                 relation = self._source(tree, reach)
             case _:
                 raise self._text.error("not a query", tree)
-        if tree.args.get("limit") is None:
+        n, after = (
+            whole_number(part.expression) if (part := tree.args.get(at)) else None for at in ("limit", "offset")
+        )
+        if n is None and not after:
             return relation
-        n = int(tree.args["limit"].expression.this)
-        return first(relation.whole(), n, self._sort_keys(tree, relation))
+        return limited(relation.whole(), n, after or 0, self._sort_keys(tree, relation), self._analyst)
 
     def _settled(self, tree: exp.Expr, tables: Tables) -> Relation:
         return self._query(tree, tables).whole()
@@ -130,7 +154,7 @@ class Translation:
         alias = tree.args.get("alias")
         if isinstance(tree, exp.Subquery):
             relation = self._query(tree.this, self._with(tree, reach))
-            relation = relation.aliased(None) if isinstance(tree.this, exp.Query) else relation
+            relation = relation.aliased(None) if isinstance(tree.this, exp.Select | exp.SetOperation) else relation
         else:
             if (found := reach.get(tree.name.lower())) is None:
                 if not tree.name:
@@ -139,7 +163,11 @@ class Translation:
                 known = ", ".join(sorted(reach)) or "none"
                 raise self._text.error(f"there is no table {tree.name}", tree, f"the declared tables are: {known}")
             relation = found.aliased(tree.name)
-        return self._called(relation, alias) if alias else relation
+        relation = self._called(relation, alias) if alias else relation
+        if not (joins := tree.args.get("joins")):
+            return relation
+        others = [(join, self._source(join.this, reach).whole()) for join in joins]
+        return From(self._text, self._analyst).relation(relation.whole(), others, None)
 
     def _called(self, relation: Relation, alias: exp.TableAlias) -> Relation:
         columns = tuple(column.name for column in alias.args.get("columns") or ())
@@ -155,20 +183,28 @@ class Translation:
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             hint = "both sides need the same number of columns, which correspond by position"
             raise self._text.error(what, tree.expression, hint)
-        whole = combined_relation(tree.key, [left.aliased(None), right], self._analyst)
-        is_union = isinstance(tree, exp.Union) and tree.args.get("distinct")
-        return distinct(whole, self._analyst, "union") if is_union else whole
+        sides, is_distinct = [left.aliased(None), right], bool(tree.args.get("distinct"))
+        whole = combined_relation(tree.key, sides, self._analyst, all_=not is_distinct)
+        return distinct(whole, self._analyst, "union") if is_distinct and isinstance(tree, exp.Union) else whole
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
         relation, _ = self._from_and_where(tree, reach)
         if (call := call_of_groups(tree)) is not None:
             return applied(call, relation, self._analyst, self._text)
+        written = tree
         if any(item.find(exp.Query) for item in tree.expressions):
             tree, relation = self._subqueries(reach).items(tree, relation)
+        if any(call_name(item.unalias()) in EXPLODES for item in tree.expressions):
+            tree, relation = with_exploded(tree, relation, self._analyst, self._text)
         if clock_calls(trees_of(tree), relation):
             tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
-        selected = self._selected(tree, SelectList.of(tree.expressions, relation, self._text), sessions)
+        listed = SelectList.of(tree.expressions, relation, self._text)
+        if tree.args.get("order") is not None:
+            listed, places = keys_among(listed, tree.args["order"])
+            self._keys[id(written)] = written, places
+            require_plain(tree, listed, self._text)
+        selected = self._selected(tree, listed, sessions)
         return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
 
     def _subqueries(self, reach: Tables) -> Subqueries:
@@ -224,25 +260,29 @@ class Translation:
         """The relation of the items: over rows, of groups, or of each tuple."""
         trees = [item.tree for item in listed.items]
         windows = [window for each in trees for window in each.find_all(exp.Window)]
-        if any(function_of(window) not in RANKS for window in windows):
-            self._require_none(tree, _BESIDE_OVER, "group in one query, and compute OVER in another")
+        is_qualified, has_groups = tree.args.get("qualify") is not None, any(map(tree.args.get, ("group", "having")))
+        if (windows or is_qualified) and has_groups:
+            self._require_none(tree, ["qualify"], "group in one query, and select its rows in another")
+            listed = rows_of_groups(tree, listed, sessions, self._analyst)
+            windows = [window for each in listed.trees for window in each.find_all(exp.Window)]
+        around = [window for window in windows if function_of(window) not in RANKS]
+        if around or (len({render(window) for window in windows}) > 1 and not is_qualified):
+            self._require_none(tree, ["qualify"], "compute OVER in one query, and select its rows in another")
             return windowed(listed.relation, listed.items, self._analyst, self._text)
-        is_qualified = tree.args.get("qualify") is not None
         if windows or is_qualified:
-            self._require_none(tree, ("group", "having"), "group in a subquery, and rank its result")
             return qualified(listed, tree, self._analyst) if is_qualified else ranked(listed, self._analyst)
-        if any(tree.args.get(clause) for clause in ("group", "having")) or aggregates_in(*trees):
+        if has_groups or aggregates_in(*trees):
             return grouped(tree, listed, sessions, self._analyst)
         return select_items(listed.relation.node, listed.items, self._analyst)
 
     def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
         for clause in clauses:
             if (found := tree.args.get(clause)) is not None:
-                raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]} is not supported", found, hint)
+                raise self._text.error(f"OVER beside {clause.upper()} is not supported", found, hint)
 
 
-def sketched(query: Statement, tables: Tables) -> Node:
-    """The query's plan without types, after all checks that need no Spark.
+def sketched(query: Statement, tables: Tables, notices: list[QueryError] | None = None) -> Node:
+    """The query's plan without types, after all checks that need no Spark; `notices` as in `Translation`.
 
     Raises:
         QueryError: The query uses an unsupported part of SQL, or an unknown name.
@@ -250,7 +290,7 @@ def sketched(query: Statement, tables: Tables) -> Node:
     require_supported(query.tree, query.text)
     _read_arrival(query, tables)
     try:
-        return Translation(query.text, NamesOnly()).plan(query.tree, tables)
+        return Translation(query.text, NamesOnly(), notices).plan(query.tree, tables)
     except QueryError as error:
         if (hint := _of_the_alias(error, query)) is None:
             raise
@@ -312,7 +352,7 @@ _FIRST_COME = (
 )
 
 
-def planned(query: Statement, tables: Tables, analyst: WholeAnalyst) -> Node:
+def planned(query: Statement, tables: Tables, analyst: WholeAnalyst, notices: list[QueryError] | None = None) -> Node:
     """The plan of a query that passed `sketched`; share one analyst among queries over the same tables.
 
     Raises:
@@ -321,7 +361,7 @@ def planned(query: Statement, tables: Tables, analyst: WholeAnalyst) -> Node:
     with _placed(query):
         used = {name: relation.schema for name, relation in _used(query, tables).items()}
         types = analyst.require_faithful(query, used)
-        root = Translation(query.text, analyst).plan(query.tree, tables)
+        root = Translation(query.text, analyst, notices).plan(query.tree, tables)
     if types is None:
         return root
     # In Spark's form a window is a structure.

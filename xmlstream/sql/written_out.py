@@ -1,9 +1,10 @@
-"""Shorthands of SQL, written out in the tree before anything else looks at it. Spark reads them as they are.
+"""Shorthands of SQL, written out in the tree before anything else looks at it.
 
 SELECT sum(v) OVER w FROM s WINDOW w AS (PARTITION BY k)    sum(v) OVER (PARTITION BY k)
-FROM (a JOIN b USING (k)) JOIN c USING (k)                  a JOIN b USING (k) JOIN c USING (k)
 SELECT (k, v), struct(k, v + 1)                             named_struct('k', k, 'v', v), … 'col2', v + 1
 SELECT count()                                              count(*)
+FROM s, UNNEST(s.tags) AS t (tag)                           s LATERAL VIEW explode(s.tags) t AS tag
+SELECT generate_series(1, n) AS i                           explode(CASE WHEN 1 <= n THEN sequence(1, n) END) AS i
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name
+from xmlstream.operators.expressions.dialect import call_name, offset
+from xmlstream.operators.expressions.type_rules import whole_number
+from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.functions import EXPLODES
 
 _AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.Is)
 _PARTS = ("partition_by", "order", "spec")
 
 
-def write_out(tree: exp.Expr, text: QueryText) -> None:
-    """Writes out the shorthands of a statement.
+def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
+    """Writes out the shorthands of a statement; `rewriting` tells Spark of those that it does not read.
 
     Raises:
         QueryError: A window is not defined, or is defined by another one.
@@ -36,7 +40,7 @@ def write_out(tree: exp.Expr, text: QueryText) -> None:
             named.setdefault(id(window.find_ancestor(exp.Select)), []).append(window)
     for select in list(tree.find_all(exp.Select)):
         _windows(select, named.get(id(select), []), text)
-        _joins(select)
+        _elements(select, rewriting)
 
 
 def _calls(node: exp.Expr) -> None:
@@ -79,15 +83,69 @@ def _windows(select: exp.Select, named: Sequence[exp.Window], text: QueryText) -
         select.set("windows", None)
 
 
-def _joins(select: exp.Select) -> None:
-    """Joins in parentheses that begin FROM: joins are read from left to right."""
-    if (from_ := select.args.get("from_")) is None:
-        return
-    first = from_.this
-    while isinstance(first, exp.Subquery) and isinstance(first.this, exp.Table | exp.Subquery) and not first.alias:
-        inner = first.this
-        joins = [*(inner.args.get("joins") or ()), *(first.args.get("joins") or ())]
-        inner.set("joins", None)
-        select.set("joins", [*(join.pop() for join in joins), *(select.args.get("joins") or ())])
-        from_.set("this", inner.pop())
-        first = from_.this
+def _elements(select: exp.Select, rewriting: Rewriting) -> None:
+    """Calls that make rows of an array, in FROM and in SELECT, as LATERAL VIEW and as explode."""
+    joins = select.args.get("joins") or []
+    views = []
+    while joins and (view := _view(joins[-1])) is not None:
+        joins.pop()
+        views.append(view)
+    if views:
+        select.set("joins", joins or None)
+        select.set("laterals", [*reversed(views), *(select.args.get("laterals") or ())])
+    found = bool(views)
+    for item in select.expressions:
+        call = item.unalias()
+        if call_name(call) in _ARRAYS and (array := _array(call)) is not None:
+            call.replace(_exploded(array, call))
+            found = True
+    if found:
+        rewriting.printed.append(select)
+
+
+def _view(join: exp.Join) -> exp.Lateral | None:
+    """The view of an array's elements that a join with a call means; None for any other join."""
+    source, side, on = join.this, join.side.upper(), join.args.get("on")
+    is_plain = not join.args.get("using") and (on is None or on == exp.true())
+    if not is_plain or side not in ("", "LEFT") or join.kind.upper() not in ("", "CROSS", "INNER", "OUTER"):
+        return None
+    call = source.this if isinstance(source, exp.Lateral | exp.Table) else source
+    alias = source.args.get("alias") or exp.TableAlias()
+    columns = alias.args.get("columns") or []
+    array = None if any(map(source.args.get, ("view", "ordinality", "offset"))) else _array(call)
+    if array is None or len(columns) > 1:
+        return None
+    table = alias.this or exp.to_identifier(call_name(call) or "unnest")
+    columns = columns or [exp.to_identifier("col") if call_name(call) in EXPLODES else table]
+    is_outer = side == "LEFT" or call_name(call) == "explode_outer"
+    named = exp.TableAlias(this=table.copy(), columns=[column.copy() for column in columns])
+    return exp.Lateral(this=_exploded(array, call), view=True, outer=is_outer, alias=named)
+
+
+_ARRAYS = ("unnest", "generate_series")
+
+
+def _array(call: exp.Expr) -> exp.Expr | None:
+    """The array whose elements are the rows of a call; None if it is no such call."""
+    given = call.expressions if isinstance(call, exp.Anonymous | exp.Unnest) else []
+    if isinstance(call, exp.Unnest) or call_name(call) in ("unnest", *EXPLODES):
+        return given[0] if len(given) == 1 and not call.args.get("offset") else None
+    if call_name(call) != "generate_series" or len(given) not in (2, 3):
+        return None
+    step = whole_number(given[2].unnest()) if len(given) == 3 else 1
+    is_down = len(given) == 3 and isinstance(given[2].unnest(), exp.Neg)
+    if not step and not is_down:
+        return None
+    array = exp.Anonymous(this="sequence", expressions=[each.copy() for each in given])
+    first, last = given[0].copy(), given[1].copy()
+    test = exp.GTE(this=first, expression=last) if is_down else exp.LTE(this=first, expression=last)
+    # Other than `sequence`, it has no row where its ends are the other way round.
+    return exp.Case(ifs=[exp.If(this=test, true=array)])
+
+
+def _exploded(array: exp.Expr, call: exp.Expr) -> exp.Anonymous:
+    made = exp.Anonymous(this="explode", expressions=[array.copy()])
+    for node in made.walk():
+        if "start" not in node.meta and (at := offset(call)) is not None:
+            node.meta["start"] = at
+    return made

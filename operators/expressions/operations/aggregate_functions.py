@@ -367,6 +367,15 @@ def _number(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     return Part(f"CAST({rows.computed(f'{name}()')} AS INTEGER)", INT, False)
 
 
+def _part(name: str, parts: Sequence[Part], rows: Rows) -> Part:
+    """The number of one of so many parts of the rows, or the share of the rows before or up to each."""
+    if not rows.ordered or (name == "ntile") != bool(parts) or any((each.whole or 0) < 1 for each in parts):
+        raise _refuse(name, parts)
+    if name == "ntile":
+        return Part(f"CAST({rows.computed(f'ntile({parts[0].whole})')} AS INTEGER)", INT, False)
+    return Part(rows.computed(f"{name}()"), DOUBLE, False)
+
+
 def _neighbour(name: str, parts: Sequence[Part], rows: Rows) -> Part:
     if not 1 <= len(parts) <= 3:
         raise _refuse(name, parts)
@@ -409,6 +418,7 @@ _PLACED = ("lag", "lead", *_PLACES)
 
 WINDOWS: Mapping[str, Aggregate] = {
     **dict.fromkeys(("dense_rank", "rank", "row_number"), _number),
+    **dict.fromkeys(("cume_dist", "ntile", "percent_rank"), _part),
     **dict.fromkeys(("lag", "lead"), _neighbour),
     **dict.fromkeys(_PLACES, _placed),
 }
@@ -438,7 +448,7 @@ def over(tree: exp.Expr, name: str, rows: Rows, part: Translate, zone: str) -> R
     spec = tree.args.get("spec")
     if spec is not None and len(keys) == 1 and str(spec.args.get("kind")).upper() == "RANGE":
         texts[-1] = f"ORDER BY {_guarded(keys[0], spec, part)}"
-    if spec is not None and name not in ("lag", "lead", "row_number", "rank", "dense_rank"):
+    if spec is not None and (name in _PLACES or name not in WINDOWS):
         texts.append(_frame(spec, [key for _, key in keys], part, zone))
     return replace(rows, over=" ".join(texts), ordered=bool(keys), raises=raises)
 

@@ -652,6 +652,10 @@ def over_rows() -> list[str]:
     ]
     found += [f"{f}({a}1) OVER ({rows})" for f, a in product(("lag", "lead", "first_value", "last_value"), TYPES)]
     found += [f"{f}({a}) OVER ({rows})" for f in ("lag", "lead") for a in LAGS]
+    found += [f"ntile({n}) OVER ({rows})" for n in (1, 3, 100)]
+    found += [
+        f"{f}() OVER (PARTITION BY g ORDER BY {a}1)" for f, a in product(("percent_rank", "cume_dist"), ("i", "s", "d"))
+    ]
     found += [f"lag(i1, 2) OVER ({rows})", f"nth_value(s1, 2) OVER ({rows})", f"last_value(i1, true) OVER ({rows})"]
     frames = ("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
               "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import xmlstream.testing as xt
+from tests.harness.nights import AT_NIGHT
 from tests.harness.pointing import pointed_at
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements
+from xmlstream.testing.case import Case, prepared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +149,18 @@ def test_a_sink_of_moments_with_fewer_digits_is_written_with_all_that_there_are(
 
 FUNCTIONS = [
     (
+        "SELECT item, window_start, window_end AS e, count(*) AS n FROM TABLE(SESSION(TABLE bid PARTITION BY item,"
+        " DESCRIPTOR(ts), INTERVAL '5' MINUTES)) WHERE price > 1 GROUP BY item, window_start, window_end",
+        "SELECT item, session_window(ts, '5 minutes').start AS window_start, session_window(ts, '5 minutes').end AS e,"
+        " count(*) AS n FROM bid WHERE price > 1 GROUP BY item, session_window(ts, '5 minutes')",
+    ),
+    (
+        "SELECT b.window_end AS e, max(price) AS n FROM TABLE(SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES))"
+        " AS b GROUP BY window_start, window_end HAVING count(*) > 1",
+        "SELECT session_window(ts, '5 minutes').end AS e, max(price) AS n FROM bid AS b"
+        " GROUP BY session_window(ts, '5 minutes') HAVING count(*) > 1",
+    ),
+    (
         "SELECT TUMBLE_START(ts, INTERVAL '1' DAY) AS s, TUMBLE_END(ts, INTERVAL '1' DAY) AS e, count(*) AS n FROM bid"
         " GROUP BY TUMBLE(ts, INTERVAL '1' DAY)",
         "SELECT window(ts, '1 day').start AS s, window(ts, '1 day').end AS e, count(*) AS n FROM bid"
@@ -182,12 +203,23 @@ REFUSALS = [
         " GROUP BY session_window(ts, '5 minutes')",
     ),
     (
-        "SELECT * FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' MINUTES, INTERVAL '10' MINUTES))",
-        "CUMULATE(…) is not supported",
+        "SELECT count(*) AS n FROM bid GROUP BY CUMULATE(ts, INTERVAL '2' MINUTES, INTERVAL '10' MINUTES)",
+        "CUMULATE(…) outside of FROM is not supported",
         "CUMULATE",
-        "SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step) AS n FROM (SELECT window(w,"
-        " '10 minutes').start AS begin, w.end AS step, n FROM (SELECT window AS w, count(*) AS n FROM bid"
-        " GROUP BY window(ts, '2 minutes')))",
+        None,
+    ),
+    (
+        "SELECT * FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '3' MINUTES, INTERVAL '10' MINUTES))",
+        "CUMULATE of 10 minutes in steps of 3 minutes",
+        "CUMULATE",
+        None,
+    ),
+    (
+        "SELECT item, price, count(*) AS n FROM TABLE(SESSION(TABLE bid PARTITION BY item, DESCRIPTOR(ts),"
+        " INTERVAL '5' MINUTES)) GROUP BY item, price, window_start, window_end",
+        "SESSION(…) as a table is not supported",
+        "SESSION",
+        None,
     ),
     ("SELECT * FROM TUMBLE(bid, ts)", "TUMBLE without SIZE", "TUMBLE", None),
     ("SELECT * FROM HOP(bid, ts, INTERVAL '1' HOUR)", "HOP without SIZE", "HOP", None),
@@ -225,3 +257,51 @@ def test_a_function_that_differs_in_flink_is_warned_of_beside_its_windows(functi
     assert f"line {LINE}, column" in warning
     assert "Hint: write" in warning
     assert not read(TABLES + query.format("bid")).warnings
+
+
+STEPS = "INTERVAL '2' MINUTES, INTERVAL '10' MINUTES"
+CUMULATIONS = {
+    f"SELECT window_start AS s, window_end AS e, item, count(*) AS n, sum(price) AS t"
+    f" FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), {STEPS})) GROUP BY window_start, window_end, item": "0",
+    f"SELECT w.window_start AS s, w.window_end AS e, item, count(*) AS n, sum(price) AS t"
+    f" FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), {STEPS}, INTERVAL '3' MINUTES)) AS w GROUP BY 1, 2, 3": "3",
+}
+"""Cumulating windows, each with its offset in minutes."""
+
+
+def cumulated(rows: list[tuple[str, datetime, int]], offset: str) -> Counter[tuple[object, ...]]:
+    """What Flink defines: each row in the windows of its ten minutes that end behind it, in steps of two."""
+    with duckdb.connect() as duck:
+        duck.execute("CREATE TABLE bid (item VARCHAR, ts TIMESTAMP, price BIGINT)")
+        for item, ts, price in rows:
+            duck.execute("INSERT INTO bid VALUES (?, ?, ?)", [item, ts.replace(tzinfo=None), price])
+        begin = f"time_bucket(INTERVAL 10 MINUTES, ts, TIMESTAMP '2026-01-01 00:0{offset}:00')"
+        query = f"""WITH t AS (SELECT *, {begin} AS s FROM bid)
+            SELECT s, s + to_minutes(m) AS e, item, count(*), CAST(sum(price) AS DECIMAL(19, 2))
+            FROM t, (SELECT unnest([2, 4, 6, 8, 10]) AS m) WHERE s + to_minutes(m) > ts GROUP BY ALL"""
+        found = duck.execute(query).fetchall()
+    return Counter((s.replace(tzinfo=UTC), e.replace(tzinfo=UTC), *others) for s, e, *others in found)
+
+
+@settings(max_examples=500 if AT_NIGHT else 8, deadline=None)
+@given(data=st.data())
+@pytest.mark.parametrize(("query", "offset"), CUMULATIONS.items())
+def test_cumulating_windows_are_those_of_flink(query: str, offset: str, data: st.DataObject) -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    moment = st.integers(0, 30 * 60).map(lambda at: begin + timedelta(seconds=at))
+    rows = data.draw(st.lists(st.tuples(st.sampled_from("ab"), moment, st.integers(1, 9)), max_size=9))
+    cut = data.draw(st.integers(0, 9))
+    with Case(prepared(TABLES + query, allow_unsafe=True)) as case:
+        case.slice(bid=[(*row[:2], Decimal(row[2])) for row in rows[:cut]])
+        case.restart()
+        case.slice(bid=[*((*row[:2], Decimal(row[2])) for row in rows[cut:]), xt.END])
+        assert Counter(case.tuples) == cumulated(rows, offset)
+
+
+def test_a_cumulating_window_comes_once_when_its_step_is_closed() -> None:
+    query = next(iter(CUMULATIONS))
+    at = "2026-01-01T00:{:02}:00Z".format
+    with Case(prepared(TABLES.replace("schemes 'ts prefix'", "punctuate 'order of ts'") + query)) as case:
+        found = [[(row["e"].minute, row["n"]) for row in case.slice(bid=f"(a, {at(minute)}, 1)").rows]
+                 for minute in (1, 3, 5, 11)]  # fmt: skip
+    assert [sorted(each) for each in found] == [[], [(2, 1)], [(4, 2)], [(6, 3), (8, 3), (10, 3)]]

@@ -103,7 +103,7 @@ KINDS = list(dict.fromkeys(each.kind for each in STATEMENTS))
 @pytest.fixture(scope="module")
 def whole() -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables in DuckDB."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"default_null_order": "nulls_first_on_asc_last_on_desc"}) as connection:  # as Spark's
         for name, (columns, _, rows) in TABLES.items():
             made = f"CREATE TABLE {name} ({columns.replace('ARRAY<STRING>', 'VARCHAR[]')})"
             connection.execute(f"{made}; INSERT INTO {name} VALUES {rows}")
@@ -130,6 +130,7 @@ def _elements(name: str, value: Any) -> str:
     return "".join(f"<{name}>{each}</{name}>" for each in texts)
 
 
+@pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
     kind: str, whole: duckdb.DuckDBPyConnection, tables: str, in_process: xs.Session
@@ -139,6 +140,7 @@ def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
 
 
 @pytest.mark.rest
+@pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_spark_answers_what_is_not_proven_in_process_and_each_fifth_of_all(
     kind: str, whole: duckdb.DuckDBPyConnection, tables: str, spark: xs.Session
@@ -197,4 +199,4 @@ def test_most_statements_are_answered() -> None:
     """The share that is answered as it stands."""
     answered = sum(each.refused != "everywhere" for each in STATEMENTS)
     assert len(STATEMENTS) > 300
-    assert answered / len(STATEMENTS) >= 0.6
+    assert answered / len(STATEMENTS) >= 0.85

@@ -57,7 +57,6 @@ WRONG = [
     ("INSERT INTO dock VALUES (1)", "VALUES", "INSERT"),
     ("INSERT INTO dock SELECT hour FROM s1; INSERT INTO dock SELECT hour FROM s2", "a second INSERT", None),
     ("SELECT hour FROM s1; SELECT hour FROM s2", "a second query", "SELECT hour FROM s2"),
-    ("INSERT INTO dock SELECT hour FROM s1 LIMIT 3", "LIMIT", "LIMIT"),
     ("CREATE VIEW v AS SELECT hours FROM s1; INSERT INTO dock SELECT * FROM v", "no attribute hours", "hours"),
 ]
 

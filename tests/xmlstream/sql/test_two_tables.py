@@ -62,6 +62,31 @@ QUERIES = [
     " WINDOW w AS (PARTITION BY hour ORDER BY t, min, sid)",
     "SELECT hour, max(m) AS m FROM (SELECT hour, sum(t) OVER (w) AS m FROM s1 WINDOW w AS (PARTITION BY sid ORDER BY t,"
     " min ROWS 2 PRECEDING)) GROUP BY ALL",
+    "SELECT hour, min, count(*) AS n, sum(hour) AS t, grouping(min) AS g FROM s1 GROUP BY ROLLUP (hour, min)",
+    "SELECT hour + 1, count(*), grouping_id() AS i FROM s1 GROUP BY hour + 1, min WITH CUBE HAVING grouping_id() > 1",
+    "SELECT hour, sid, max(t) AS m, grouping(hour), grouping_id(hour, sid) FROM s1 GROUP BY hour, sid GROUPING SETS"
+    " ((hour, sid), hour, ())",
+    "SELECT sid, count(*) AS n FROM s1 WHERE t > 1000 GROUP BY ROLLUP (sid)",
+    "SELECT a, CASE WHEN b IN (SELECT min FROM s1) THEN 'x' ELSE 'y' END AS c FROM n",
+    "SELECT hour, hour IN (SELECT a FROM n) AS i, t NOT IN (SELECT t FROM s2) AS j FROM s1",
+    "SELECT hour FROM s1 WHERE t > 60 OR EXISTS (SELECT 1 FROM s2 WHERE s2.hour = s1.hour AND s2.t > s1.t)",
+    "SELECT hour FROM s1 WHERE NOT (t > 60 OR min IN (SELECT min FROM s2))",
+    "SELECT hour, min FROM s1 EXCEPT ALL SELECT hour, min FROM s2",
+    "SELECT hour, t FROM s1 INTERSECT ALL (SELECT hour, t FROM s1 UNION ALL SELECT hour, t FROM s2)",
+    "SELECT t FROM s1 ORDER BY hour, s1.min DESC, sid, t",
+    "SELECT max(t) AS m FROM s1 GROUP BY hour ORDER BY count(*) DESC, hour + 1 LIMIT 3",
+    "SELECT min FROM s1 ORDER BY hour, min, t, sid LIMIT 2 OFFSET 1",
+    "SELECT hour, t FROM s1 ORDER BY hour, min, t, sid OFFSET 2",
+    "SELECT hour, sum(min) OVER (PARTITION BY hour) AS s, count(*) OVER () AS n FROM s1",
+    "SELECT hour, ntile(2) OVER (ORDER BY hour, min, t, sid) AS n, cume_dist() OVER (ORDER BY hour) AS c FROM s1",
+    "SELECT hour, sum(min) AS m, rank() OVER (ORDER BY sum(min) DESC) AS r, avg(sum(min)) OVER () AS a FROM s1 GROUP BY"
+    " hour",
+    "SELECT hour, explode(array(min, 7)) AS e, t FROM s1 WHERE hour < 3",
+    "SELECT explode_outer(IF(min > 20, array(min, 7), array())), sid FROM s1",
+    "SELECT hour, y.e FROM s1, LATERAL explode(array(s1.min, 7)) AS y(e) WHERE y.e > 6",
+    "SELECT x.hour, y.t, z.min FROM s1 x JOIN (s2 y JOIN s1 z ON z.min = y.min) ON x.hour = y.hour",
+    "SELECT x.hour, y.t FROM s1 x LEFT JOIN ((SELECT * FROM s2) y JOIN (SELECT hour FROM s1) z USING (hour))"
+    " ON x.t = y.t",
 ]
 
 

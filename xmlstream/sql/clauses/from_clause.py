@@ -4,8 +4,10 @@ Tables without a join condition are joined by the conditions of WHERE that conne
 comma binds less than JOIN, so what it separates is joined by itself before.
 
 SELECT t.id, v.tag FROM post AS t LATERAL VIEW OUTER explode(t.tags) v AS tag
+SELECT id, explode(tags) AS tag FROM post
 
-LATERAL VIEW makes one tuple for each element of an array; the array is an attribute or computed below.
+LATERAL VIEW makes one tuple for each element of an array, and so does explode as an item of SELECT; the array is an
+attribute or computed below.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import VERSIONS
 from xmlstream.sql.spark.analysis import Analyst
+from xmlstream.sql.spark.functions import aggregates_in, is_exploded
 
 _HOW: dict[tuple[str, str], How] = {
     ("", ""): "inner",
@@ -233,3 +236,32 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
     outer = bool(view.args.get("outer")) or call_name(call) == "explode_outer"
     fields = (*relation.fields, replace(field, attribute=attribute.name))
     return Relation(Node(Explode(array, attribute, outer), (node,), "explode"), fields)
+
+
+def with_exploded(
+    select: exp.Select, relation: Relation, analyst: Analyst, text: QueryText
+) -> tuple[exp.Select, Relation]:
+    """The SELECT with a field in place of explode among its items, and the relation with that field.
+
+    Raises:
+        QueryError: There are several, or SELECT also groups or has OVER.
+    """
+    calls = [item.unalias() for item in select.expressions if is_exploded(item.unalias())]
+    if not calls:
+        return select, relation
+    hint = "explode in a subquery, or by LATERAL VIEW explode(tags) t AS tag"
+    if len(calls) > 1:
+        raise text.error("a second explode in SELECT is not supported", calls[1], hint)
+    others = [each for clause in ("group", "having", "qualify") if (each := select.args.get(clause)) is not None]
+    others += [each for item in select.expressions for each in (*aggregates_in(item), *item.find_all(exp.Window))]
+    if others:
+        raise text.error("explode beside groups or OVER is not supported", calls[0], hint)
+    replaced = select.copy()
+    (at,) = (i for i, item in enumerate(replaced.expressions) if is_exploded(item.unalias()))
+    item = replaced.expressions[at]
+    name = unique("element", [field.name for field in relation.fields])
+    alias = exp.TableAlias(columns=[exp.to_identifier(name, quoted=True)])
+    found = exploded(relation, exp.Lateral(this=item.unalias().copy(), alias=alias), analyst, text)
+    *fields, element = found.fields
+    item.replace(exp.alias_(named(name), item.alias or _CALLED, quoted=True))
+    return replaced, Relation(found.node, (*fields, replace(element, starred=False)))

@@ -3,28 +3,35 @@
 The entries of the SELECT list become items. Keys are computed below the operator that groups, expressions over its
 aggregates and HAVING above it. A name in GROUP BY is an attribute, or else an alias; a number refers to an item. HAVING
 may use an item's alias.
+
+    GROUP BY ROLLUP (a, b)    GROUP BY a, b UNION ALL GROUP BY a, with null for b UNION ALL all tuples, if there are any
+
+Each set of keys is a group-by of its own, whose groups come as soon as they are closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress, product
 
 from sqlglot import exp
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.aggregates import Aggregate
-from xmlstream.operators.expressions.dialect import call_name, named, render
+from xmlstream.operators.expressions.dialect import call_name, cast_to, expression, named, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.session import Session
-from xmlstream.plan.nodes import Names, Node
+from xmlstream.plan.nodes import Names, Node, unique
+from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import END, START, Attribute
-from xmlstream.sql.clauses.plan_builder import keyed, select_items, where, with_time
+from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.sql.clauses.plan_builder import combined_relation, keyed, select_items, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
+from xmlstream.sql.spark.functions import GROUPING, OF_SETS, aggregates_in, is_aggregate
 
 
 def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, analyst: Analyst) -> Relation:
@@ -33,16 +40,120 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
     Raises:
         QueryError: An attribute is neither a key nor aggregated, or an aggregate contains another.
     """
-    text, group, condition = listed.text, tree.args.get("group"), tree.args.get("having")
-    trees = () if group is None else listed.keys(group.expressions)
+    trees, having, sets = _clauses(tree, listed)
+    if sets is None:
+        return _groups(listed, trees, having, sessions, analyst)
+    if len(sets) > MOST_SETS:
+        what = f"GROUP BY of {len(sets)} sets of keys is not supported"
+        hint = f"list those that you need, at most {MOST_SETS}, in GROUPING SETS (…)"
+        raise listed.text.error(what, tree.args["group"], hint)
+    parts = [_groups(listed, listed.keys(each), having, sessions, analyst, trees) for each in sets]
+    return combined_relation("union", parts, analyst) if len(parts) > 1 else parts[0]
+
+
+def rows_of_groups(tree: exp.Select, listed: SelectList, sessions: Sessions | None, analyst: Analyst) -> SelectList:
+    """The items of a SELECT that groups, over its groups: functions with OVER are left to compute from these.
+
+    Raises:
+        QueryError: As for `grouped`; or GROUP BY has several sets of keys.
+    """
+    trees, having, sets = _clauses(tree, listed)
+    windows = {render(window): window for each in listed.trees for window in each.find_all(exp.Window)}
+    if sets is not None:
+        hint = "group in a subquery, and compute OVER from its result"
+        raise listed.text.error(
+            "OVER beside GROUPING SETS, CUBE or ROLLUP is not supported", next(iter(windows.values())), hint
+        )
+    places = {written: own(f"over_{number}") for number, written in enumerate(windows)}
+
+    def placed(node: exp.Expr) -> exp.Expr:
+        return named(places[render(node)]) if isinstance(node, exp.Window) else node
+
+    items = tuple(Item(item.name, item.tree.copy().transform(placed, copy=False)) for item in listed.items)
+    parts = [part for window in windows.values() for part in _parts_of(window)]
+    relation, names, _ = _of_keys(replace(listed, items=items), trees, having, sessions, analyst, parts)
+    over = dict[str, exp.Expr]()
+    for written, window in windows.items():
+        over[places[written]] = whole = window.copy()
+        for part in _parts_of(whole):
+            part.replace(over_groups(part, names, listed.text))
+    names |= {render(named(place)): place for place in over}
+
+    def back(node: exp.Expr) -> exp.Expr:
+        return over[node.name].copy() if isinstance(node, exp.Column) and node.name in over else node
+
+    whole_items = (
+        Item(item.name or names.get(render(item.tree.unnest())), over_groups(item.tree, names, listed.text))
+        for item in items
+    )
+    made = tuple(
+        Item(None if item.name in over else item.name, item.tree.transform(back, copy=False)) for item in whole_items
+    )
+    return SelectList(relation, listed.text, made, listed.hidden)
+
+
+def _parts_of(window: exp.Expr) -> list[exp.Expr]:
+    """The expressions that a function with OVER computes from each row: arguments, PARTITION BY and ORDER BY."""
+    order = window.args["order"].expressions if window.args.get("order") is not None else []
+    given = [each for each in window.this.expressions if not isinstance(each, exp.Star)]
+    return [*given, *(window.args.get("partition_by") or []), *(key.this for key in order)]
+
+
+def _clauses(
+    tree: exp.Select, listed: SelectList
+) -> tuple[tuple[exp.Expr, ...], list[exp.Expr], list[tuple[exp.Expr, ...]] | None]:
+    """The keys of GROUP BY, HAVING, and the sets of keys, if there are several."""
+    group, condition = tree.args.get("group"), tree.args.get("having")
+    sets = None if group is None else grouping_sets(group)
+    entries = [] if group is None else group.expressions if sets is None else keys_of_sets(group, sets)
+    trees = listed.keys(entries)
     if group is not None and group.args.get("all"):
-        trees = tuple(item.tree.unnest() for item in listed.items if not aggregates_in(item.tree))
-    having = [] if condition is None else [listed.having(condition.this, trees)]
+        trees = tuple(item.tree.unnest() for item in listed.shown if not aggregates_in(item.tree))
     for inner in aggregates_in(*trees):
-        raise text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
+        raise listed.text.error("an aggregate in GROUP BY is not supported", inner, "group by attributes of a tuple")
+    return trees, [] if condition is None else [listed.having(condition.this, trees)], sets
+
+
+def _groups(
+    listed: SelectList,
+    trees: Sequence[exp.Expr],
+    having: Sequence[exp.Expr],
+    sessions: Sessions | None,
+    analyst: Analyst,
+    of_sets: Sequence[exp.Expr] | None = None,
+) -> Relation:
+    """The items of the groups by these keys; with the keys `of_sets` of all sets, the others of them are null."""
+    relation, names, node = _of_keys(listed, trees, having, sessions, analyst, (), of_sets)
+    named_ = {item.name for item in listed.items}
+    items = []
+    for item in listed.items:
+        written = render(item.tree.unnest())
+        if (name := item.name or names.get(written)) in named_ and item.name is None:
+            name = analyst.columns(node.schema, [written])[0][0]  # another item gives the aggregate its name
+        items.append(Item(name, over_groups(item.tree, names, listed.text)))
+    return select_items(relation.node, items, analyst)
+
+
+def _of_keys(
+    listed: SelectList,
+    trees: Sequence[exp.Expr],
+    having: Sequence[exp.Expr],
+    sessions: Sessions | None,
+    analyst: Analyst,
+    parts: Sequence[exp.Expr] = (),
+    of_sets: Sequence[exp.Expr] | None = None,
+) -> tuple[Relation, dict[str, str], Node]:
+    """The groups by these keys that HAVING selects; the attribute of each key and aggregate, by SQL; and their tuples.
+
+    The aggregates are those of the items, of HAVING and of `parts`.
+    """
+    text = listed.text
     node, keys = keyed(listed.relation.node, trees, listed.items, analyst)
-    aggregates = aggregates_of(listed, having, node, tuple(keys.values()), analyst)
+    aggregates = aggregates_of(listed, [*having, *parts], node, tuple(keys.values()), analyst)
     answers = tuple(aggregates.values())
+    of_all = Attribute(unique("of all", [each.attribute.name for each in answers]), Domain("BIGINT", nullable=False))
+    if is_of_all := of_sets is not None and not keys:
+        answers = (*answers, Aggregate(of_all, "count(*)"))
     if sessions is None:
         groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
     else:
@@ -57,16 +168,109 @@ def grouped(tree: exp.Select, listed: SelectList, sessions: Sessions | None, ana
         groups = with_time(groups)
         names[render(named(AS_IT_GOES_OUT))] = groups.schema.names[-1]
     relation = Relation.of(groups)
+    if of_sets is not None:
+        if is_of_all:  # no tuples are no row, other than without sets
+            relation = where(relation, expression(f"{quoted(of_all.name)} > 0"), analyst)
+        constants = _of_the_set(listed, having, of_sets, keys, analyst)
+        taken = Names(relation.node.schema.names)
+        items = [Item(name, named(name)) for name in relation.node.schema.names]
+        for written, (called, constant) in constants.items():
+            names[written] = taken.take(called)
+            items.append(Item(names[written], constant))
+        relation = Relation.of(select_items(relation.node, items, analyst).node)
     for each in having:
         relation = where(relation, over_groups(each, names, text), analyst)
-    named_ = {item.name for item in listed.items}
-    items = []
-    for item in listed.items:
-        written = render(item.tree.unnest())
-        if (name := item.name or names.get(written)) in named_ and item.name is None:
-            name = analyst.columns(node.schema, [written])[0][0]  # another item gives the aggregate its name
-        items.append(Item(name, over_groups(item.tree, names, text)))
-    return select_items(relation.node, items, analyst)
+    return relation, names, node
+
+
+MOST_SETS = 64
+"""The most sets of keys of one GROUP BY, which are as many operators."""
+
+
+def grouping_sets(group: exp.Expr) -> list[tuple[exp.Expr, ...]] | None:
+    """The sets of keys that GROUP BY with GROUPING SETS, CUBE or ROLLUP means, as entries; None without any of them.
+
+    >>> from sqlglot import parse_one
+    >>> def sets(text: str) -> list[str]:
+    ...     group = parse_one(f"SELECT 1 GROUP BY {text}", dialect="spark").args["group"]
+    ...     return [" ".join(key.name for key in keys) for keys in grouping_sets(group)]
+    >>> sets("ROLLUP (a, (b, c))"), sets("a, CUBE (b, c)"), sets("a, b WITH ROLLUP")
+    (['a b c', 'a', ''], ['a b c', 'a b', 'a c', 'a'], ['a b', 'a', ''])
+    >>> sets("GROUPING SETS ((a, b), a, ROLLUP (b), ())"), sets("a, b GROUPING SETS (a, ())")
+    (['a b', 'a', 'b', '', ''], ['a', ''])
+    """
+    if suffix := group.args.get("grouping_sets"):
+        return _sets_of(suffix[0])
+    for kind in (exp.Rollup, exp.Cube):
+        if group.args.get(kind.key):
+            return _sets_of(kind(expressions=[each.copy() for each in group.expressions]))
+    if not any(isinstance(entry, OF_SETS) for entry in group.expressions):
+        return None
+    parts = [_sets_of(entry) if isinstance(entry, OF_SETS) else [(entry,)] for entry in group.expressions]
+    return [tuple(key for each in chosen for key in each) for chosen in product(*parts)]
+
+
+def _sets_of(entry: exp.Expr) -> list[tuple[exp.Expr, ...]]:
+    if isinstance(entry, exp.GroupingSets):
+        nested = (_sets_of(each) if isinstance(each, OF_SETS) else [_members(each)] for each in entry.expressions)
+        return [found for each in nested for found in each]
+    parts = [_members(each) for each in entry.expressions]
+    if isinstance(entry, exp.Rollup):
+        chosen = [parts[:number] for number in range(len(parts), -1, -1)]
+    else:
+        chosen = [list(compress(parts, bits)) for bits in product((True, False), repeat=len(parts))]
+    return [tuple(key for part in each for key in part) for each in chosen]
+
+
+def _members(entry: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The keys of a set, which may be several in parentheses, or none."""
+    return tuple(entry.expressions) if isinstance(entry, exp.Tuple) else (entry.unnest(),)
+
+
+def keys_of_sets(group: exp.Expr, sets: Sequence[Sequence[exp.Expr]]) -> list[exp.Expr]:
+    """The keys of all sets, each once, in the order in which they are written."""
+    before = group.expressions if group.args.get("grouping_sets") else []
+    return list({render(key.unnest()): key for keys in (before, *sets) for key in keys}.values())
+
+
+_TAKEN = {"grouping": "one key of GROUP BY", "grouping_id": "all keys of GROUP BY in their order, or none of them"}
+
+
+def _of_the_set(
+    listed: SelectList, having: Sequence[exp.Expr], of_sets: Sequence[exp.Expr], keys: Collection[str], analyst: Analyst
+) -> dict[str, tuple[str, exp.Expr]]:
+    """What one set of keys fixes, by SQL, each with a name: the keys that it lacks, and calls of `grouping`.
+
+    Raises:
+        QueryError: A window is not in each set, or `grouping` has another argument than a key.
+    """
+    written = [render(key.unnest()) for key in of_sets]
+    found: dict[str, tuple[str, exp.Expr]] = {}
+    for key, text in zip(of_sets, written, strict=True):
+        if text not in keys:
+            if key.name.endswith((START, END)):
+                what = "a time window that is not a key of each set is not supported"
+                raise listed.text.error(what, key, "write each set as a query, and combine them with UNION ALL")
+            ((name, domain),) = analyst.columns(listed.relation.node.schema, [text])
+            found[text] = name, cast_to(exp.null(), domain.type)
+    for call in (call for tree in (*listed.trees, *having) for call in tree.find_all(exp.Anonymous)):
+        if call_name(call) not in GROUPING:
+            continue
+        arguments, name = [render(each.unnest()) for each in call.expressions], call_name(call)
+        is_known = (
+            arguments in ([], written) if name == "grouping_id" else len(arguments) == 1 and arguments[0] in written
+        )
+        if not is_known:
+            keys_ = ", ".join(written).replace("`", "")
+            hint = f"write grouping_id(), or grouping(…) of one of {keys_}"
+            raise listed.text.error(f"{name} takes {_TAKEN[name]}", call, hint)
+        number = 0
+        for text in arguments or written:
+            number = 2 * number + (text not in keys)
+        type_ = "TINYINT" if name == "grouping" else "BIGINT"
+        called = f"{name}({', '.join(arguments)})".replace("`", "")
+        found[render(call)] = called, cast_to(exp.Literal.number(number), type_)
+    return found
 
 
 def aggregates_of(
@@ -136,11 +340,12 @@ def _leaves(tree: exp.Expr) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SelectList:
-    """The items of a SELECT over a relation, in order."""
+    """The items of a SELECT over a relation, in order; the last ones may be `hidden`, as ORDER BY needs them."""
 
     relation: Relation
     text: QueryText
     items: tuple[Item, ...]
+    hidden: int = 0
 
     @staticmethod
     def of(entries: Sequence[exp.Expr], relation: Relation, text: QueryText) -> SelectList:
@@ -150,6 +355,15 @@ class SelectList:
             QueryError: A name is unknown.
         """
         return SelectList(relation, text, tuple(item for entry in entries for item in _items(entry, relation, text)))
+
+    def beside(self, hidden: Sequence[Item]) -> SelectList:
+        """These items, and hidden ones behind them."""
+        return replace(self, items=(*self.items, *hidden), hidden=len(hidden))
+
+    @property
+    def shown(self) -> tuple[Item, ...]:
+        """The items that the query selects."""
+        return self.items[: len(self.items) - self.hidden]
 
     @property
     def trees(self) -> list[exp.Expr]:
@@ -188,7 +402,7 @@ class SelectList:
     def _key(self, key: exp.Expr) -> list[exp.Expr]:
         """Keys for an entry: an item by number, an attribute, an alias or an expression; for a window, its ends."""
         if isinstance(key, exp.Literal) and not key.is_string:
-            number, entries = whole_number(key) or 0, _entries(self.items)
+            number, entries = whole_number(key) or 0, _entries(self.shown)
             if not 1 <= number <= len(entries):
                 hint = f"give the number of an item in SELECT, at most {len(entries)}"
                 raise self.text.error(f"there is no item {key.this} to group by", key, hint)
@@ -234,9 +448,10 @@ def _all(star: exp.Star, written: exp.Expr, relation: Relation, text: QueryText)
         raise text.error(f"there is no table {table} in FROM", written, "of a structure, list the fields: p.a, p.b")
     left_out = set()
     for column in star.args.get("except_") or ():
-        if not relation.find(column.name, table or None):
+        names = {column.name.lower(), *(f"{column.name}{end}".lower() for end in (START, END))}
+        if not any(relation.find(name, table or None) for name in names):
             raise text.error(f"there is no attribute {column.name} to leave out", column)
-        left_out.add(column.name.lower())
+        left_out |= names
     starred = [field for field in fields if field.starred]
     return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
 

@@ -9,18 +9,20 @@ from sqlglot import exp
 from xmlstream.operators.behaviour import Operator
 from xmlstream.operators.difference import Difference
 from xmlstream.operators.distinct import Distinct
+from xmlstream.operators.expressions.aggregates import Over
 from xmlstream.operators.expressions.dialect import cast_to, named, render, type_text
 from xmlstream.operators.expressions.output_columns import Column
 from xmlstream.operators.expressions.type_rules import lossless_cast
 from xmlstream.operators.intersect import Intersect
 from xmlstream.operators.merge import Merge
+from xmlstream.operators.row_window import RowWindow
 from xmlstream.operators.select import Select
 from xmlstream.operators.sort import Sort
 from xmlstream.operators.sort_order import SortKey
 from xmlstream.operators.stamp import Stamp
-from xmlstream.operators.top_n import TopN
-from xmlstream.plan.nodes import Names, Node, projected, unique
+from xmlstream.plan.nodes import Names, Node, narrowed, projected, unique
 from xmlstream.punct_ns.domain import Domain
+from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
@@ -88,14 +90,16 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
     return relation.over(select_items(relation.node, items, analyst).node)
 
 
-_COMBINING: dict[str, Callable[[Schema], Operator]] = {"union": Merge, "intersect": Intersect, "except": Difference}
-_LABELS = {"union": "merge", "intersect": "intersect", "except": "difference"}
+_COMBINING: dict[str, Callable[[Schema], Operator]] = {"intersect": Intersect, "except": Difference}
+_LABELS = {"intersect": "intersect", "except": "difference"}
 
 
-def combined_relation(kind: str, relations: Sequence[Relation], analyst: Analyst) -> Relation:
-    """The `union`, `intersect` or `except` of relations by position; only `union` keeps duplicates.
+def combined_relation(kind: str, relations: Sequence[Relation], analyst: Analyst, *, all_: bool = False) -> Relation:
+    """The `union`, `intersect` or `except` of relations by position; only `union`, or `all_`, keeps duplicates.
 
     Names are the first relation's, types as Spark widens them.
+
+        a EXCEPT ALL b    the first of equal tuples in a, the second, … EXCEPT the first of these in b, the second, …
     """
     parts = [trimmed(relation, analyst) for relation in relations]
     types = analyst.widened([part.node.schema for part in parts])
@@ -109,10 +113,29 @@ def combined_relation(kind: str, relations: Sequence[Relation], analyst: Analyst
             for attribute, name, type_ in zip(part.node.schema, names, types, strict=True)
         ]
         nodes.append(select_items(part.node, items, analyst).node)
-    columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
-    schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
-    node = Node(_COMBINING[kind](schema), tuple(nodes), _LABELS[kind])
-    return Relation.of(node, [field.name for field in parts[0].fields])
+    if kind == "union":
+        whole = merge_of(nodes)
+    else:
+        nodes = [_numbered(node) for node in nodes] if all_ else nodes
+        whole = narrowed(Node(_COMBINING[kind](_around(nodes)), tuple(nodes), _LABELS[kind]), names)
+    return Relation.of(whole, [field.name for field in parts[0].fields])
+
+
+def _numbered(node: Node) -> Node:
+    """The tuples with the numbers of those that are equal."""
+    number = Over(Attribute(unique("number", node.schema.names), Domain("INT", nullable=False)), "row_number()")
+    return Node(RowWindow((number,), (), node.schema.names), (node,), "row_window")
+
+
+def merge_of(nodes: Sequence[Node]) -> Node:
+    """The tuples of several nodes with equal attributes."""
+    return Node(Merge(_around(nodes)), tuple(nodes), "merge")
+
+
+def _around(nodes: Sequence[Node]) -> Schema:
+    """The attributes that have the values of all nodes."""
+    columns = zip(nodes[0].schema.names, zip(*(node.schema for node in nodes), strict=True), strict=True)
+    return Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
 
 
 def _hull(domains: list[Domain]) -> Domain:
@@ -160,7 +183,8 @@ def partitioned(
     The order of arrival, `ARRIVAL`, has no sort keys.
     """
     by = window.args.get("partition_by") or []
-    order = [key for key in window.args["order"].expressions if key.this != ARRIVAL]
+    entries = [] if window.args.get("order") is None else window.args["order"].expressions
+    order = [key for key in entries if key.this != ARRIVAL]
     node, names = keyed(node, [*by, *(key.this for key in order)], items, analyst)
     groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
     return node, names, groups, tuple(sort_key(names[render(key.this.unnest())], key) for key in order)
@@ -168,11 +192,6 @@ def partitioned(
 
 ARRIVAL = exp.true()
 """What stands in a parsed query for the order of arrival: a constant, which leaves the order open in Spark."""
-
-
-def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:
-    """The first n tuples in order."""
-    return Relation(Node(TopN(n, tuple(keys)), (relation.node,), "top_n"), relation.fields)
 
 
 def sort_key(attribute: str, key: exp.Expr) -> SortKey:
@@ -185,20 +204,26 @@ def ordered(node: Node, keys: Sequence[SortKey]) -> Node:
     return Node(Sort(tuple(keys)), (node,), "sort")
 
 
-def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr | None = None) -> Node:
-    """The root of a plan, whose attributes have the fields' names.
+def finished(
+    relation: Relation,
+    analyst: Analyst,
+    text: QueryText,
+    at: exp.Expr | None = None,
+    notices: list[QueryError] | None = None,
+) -> Node:
+    """The root of a plan, whose attributes have the fields' names; with `notices`, the second `k` is named `k_2`.
 
     Raises:
-        QueryError: Two fields have the same name.
+        QueryError: Two fields have the same name, and there are no `notices` to which that could be added.
     """
-    seen: set[str] = set()
-    for field in relation.fields:
-        if field.name.lower() in seen:
-            raise text.error(
-                f"the result has two attributes {field.name.replace('`', '')}",
-                at,
-                "give them names of their own with AS",
-            )
-        seen.add(field.name.lower())
     items = [Item(field.name, named(field.attribute)) for field in relation.fields]
-    return select_items(relation.node, items, analyst).node
+    node = select_items(relation.node, items, analyst).node
+    pairs = zip((field.name for field in relation.fields), node.schema.names, strict=True)
+    anew = {new.replace("`", ""): name.replace("`", "") for name, new in pairs if new != name}
+    if anew:
+        names, hint = ", ".join(dict.fromkeys(anew.values())), "give them names of their own with AS"
+        if notices is None:
+            raise text.error(f"the result has two attributes {names}", at, hint)
+        what = f"the result has several attributes {names}; the second of a name is named {', '.join(anew)}"
+        notices.append(text.error(what, at, hint))
+    return node

@@ -5,8 +5,8 @@
            lead(ts) OVER (PARTITION BY sid ORDER BY ts) AS until FROM s
 
 OVER: punctuations close the order step by step. For each PARTITION BY and ORDER BY, one operator looks back and one
-looks ahead. Functions that need all rows of a group are refused: functions of all rows so far that cannot be updated
-row by row, and frames without an end.
+looks ahead. Functions of all rows of a group wait for its end: those without ORDER BY, ntile and its like, frames up to
+UNBOUNDED FOLLOWING. Functions of all rows so far that cannot be updated row by row are refused.
 
 Windows of tuples aggregate a fixed number of tuples of each group, in order of arrival. A window is complete with its
 last tuple, so it needs no punctuation; an incomplete window at the end of the stream is not emitted. The order of
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from xmlstream.dataclasses import dataclass, replace
-from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.expressions.aggregates import TO_THE_END, Over
 from xmlstream.operators.expressions.dialect import expression, named, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.look_ahead import LookAhead
@@ -36,7 +36,7 @@ from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import BY_PLACE, RANKS, aggregates_in, function_of
+from xmlstream.sql.spark.functions import BY_PLACE, OF_ALL, RANKS, aggregates_in, function_of
 
 
 def require_arrival_order(node: Node, what: str) -> None:
@@ -84,7 +84,7 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
     by_order: dict[str, list[exp.Expr]] = {}
     for window in windows.values():
         by = window.args.get("partition_by") or []
-        order = ", ".join(render(key) for key in (*by, *window.args["order"].expressions))
+        order = ", ".join(render(key) for key in (*by, *order_of(window)))
         by_order.setdefault(f"{len(by)} {order}", []).append(window)
     node, names = relation.node, dict[str, str]()
     for those in by_order.values():
@@ -105,7 +105,7 @@ def _node(
 ) -> Node:
     """The node with the functions of one order as attributes; adds their names to `names`."""
     node, _, groups, sort_keys = partitioned(node, windows[0], items, analyst)
-    if not sort_keys:
+    if not sort_keys and order_of(windows[0]):
         require_arrival(node, windows[0], text)
     answers = analyst.columns(node.schema, [render(window) for window in windows])
     functions: list[Over] = []
@@ -113,6 +113,7 @@ def _node(
     for window, (_, domain) in zip(windows, answers, strict=True):
         names[render(window)] = name = taken.take(function_of(window))
         functions.append(_over(window, Attribute(name, domain), text))
+    # Without ORDER BY, a group has no row that is the last so far.
     ahead = tuple(over for over in functions if over.ahead)
     if back := tuple(over for over in functions if not over.ahead):
         node = Node(RowWindow(back, sort_keys, groups), (node,), "row_window")
@@ -129,13 +130,24 @@ def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
             return Over(attribute, expression)
         back = _offset(window, text) * (1 if name == "lag" else -1)
         return Over(attribute, expression, back, back)
+    if name in OF_ALL or (window.args.get("spec") is None and not order_of(window)):
+        if window.args.get("spec") is not None:
+            raise text.error(f"{name} with ROWS or RANGE is not supported", window, "leave ROWS or RANGE out")
+        return Over(attribute, expression, last=TO_THE_END)
     over = _frame(window, Over(attribute, expression), text)
+    if over.last == TO_THE_END:
+        return over
     if not over.is_rolling and (over.last or not over.grows):
         if over.last:
             what = "a frame from UNBOUNDED PRECEDING is supported only up to the CURRENT ROW"
             raise text.error(what, window, _NOT_SO_FAR)
         raise text.error(f"{name} of all rows so far would have to keep all rows", window, _NOT_GROWING)
     return over
+
+
+def order_of(window: exp.Expr) -> list[exp.Expr]:
+    """The entries of the ORDER BY of OVER; none without one."""
+    return [] if window.args.get("order") is None else list(window.args["order"].expressions)
 
 
 def _offset(window: exp.Expr, text: QueryText) -> int:
@@ -157,12 +169,11 @@ def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
         return replace(over, peers=True)
     parts = (spec.args.get(part) for part in ("kind", "start", "start_side", "end", "end_side"))
     kind, start, start_side, end, end_side = (part.upper() if isinstance(part, str) else part for part in parts)
+    if not order_of(window) and not start == end == "UNBOUNDED":
+        raise text.error(f"{kind} without ORDER BY is not supported", window, LAST_ROWS)
     if kind == "ROWS":
         first = _rows_before(start, start_side)
-        last = 0 if end is None else _rows_before(end, end_side)
-        if end == "UNBOUNDED":
-            hint = "limit the rows, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; for whole groups write GROUP BY"
-            raise text.error("UNBOUNDED FOLLOWING would wait for the end of the group", window, hint)
+        last = 0 if end is None else TO_THE_END if end == "UNBOUNDED" else _rows_before(end, end_side)
         if last is None or (first is None and start != "UNBOUNDED"):
             raise text.error("ROWS is supported only with constant numbers", window, LAST_ROWS)
         if first is not None and first < last:
@@ -171,7 +182,9 @@ def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
         return replace(over, first=first, last=last)
     if kind != "RANGE":
         raise text.error(f"{kind} is not supported", window, LAST_ROWS)
-    ends_here, order = end in (None, "CURRENT ROW"), window.args["order"].expressions
+    ends_here, order = end in (None, "CURRENT ROW"), order_of(window)
+    if start == end == "UNBOUNDED":
+        return replace(over, last=TO_THE_END)
     if start == "UNBOUNDED" and ends_here:
         return replace(over, peers=True)
     if len(order) > 1 or order[0].args.get("desc"):

@@ -8,6 +8,9 @@
     (SELECT max(y) FROM t)                            JOIN (SELECT max(y) FROM t), which has one row
     (SELECT max(y) FROM t WHERE t.b = s.b)            LEFT JOIN (SELECT b, max(y) FROM t GROUP BY b) ON s.b = t.b
 
+    WHERE p OR EXISTS (…)                             WHERE p UNION ALL the others LEFT SEMI JOIN …
+    anywhere else, IN and EXISTS                      the tuples with a partner, marked true, UNION ALL those without
+
 `x NOT IN (…)` is true if there is no y, or if neither x nor any y is null, and x equals no y. An aggregate over no rows
 is null, or 0 for a count. Where a comparison in WHERE rejects null, the left join is an inner one.
 
@@ -17,7 +20,7 @@ a constant as its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -35,7 +38,7 @@ from xmlstream.operators.expressions.dialect import (
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
-from xmlstream.plan.nodes import Names, Node, unique
+from xmlstream.plan.nodes import Names, Node, narrowed, unique
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (
     How,
@@ -47,8 +50,8 @@ from xmlstream.sql.clauses.joining import (
     type_of,
     with_unique_names,
 )
-from xmlstream.sql.clauses.plan_builder import copied, keyed, where
-from xmlstream.sql.clauses.relation import Field, Relation, knows, resolve
+from xmlstream.sql.clauses.plan_builder import copied, keyed, merge_of, select_items, where
+from xmlstream.sql.clauses.relation import Field, Item, Relation, knows, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import aggregates_in
@@ -60,7 +63,7 @@ _PASSES_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg
 _COUNTS = frozenset({"count", "count_if", "regr_count", "approx_count_distinct"})
 """Aggregates whose value over no rows is 0; the values of all others are null."""
 
-_SHAPES = ("group", "having", "qualify", "limit")
+_SHAPES = ("group", "having", "qualify", "limit", "offset")
 """Clauses by which a query returns other rows than those of its FROM and WHERE."""
 
 _VALUE = "value of a subquery"
@@ -96,6 +99,34 @@ def _is_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query)
 
 
+def _is_test(node: exp.Expr) -> bool:
+    """Whether the node is EXISTS, or IN with a subquery."""
+    return isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None)
+
+
+def _is_part(node: exp.Expr) -> bool:
+    return _is_query(node) or _is_test(node)
+
+
+def _is_negated(test: exp.Expr) -> bool:
+    """Whether the test is below an odd number of NOT, with AND and OR between."""
+    node, negated = test, False
+    while isinstance(node.parent, exp.And | exp.Or | exp.Paren | exp.Not):
+        node = node.parent
+        negated = negated != isinstance(node, exp.Not)
+    return negated
+
+
+def _alternatives(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """A condition of OR as its plain alternatives, and the only one with IN or EXISTS; None if it is none of these."""
+    either = condition.unnest()
+    parts = [*either.flatten()] if isinstance(either, exp.Or) else []
+    tests, plain = [part for part in parts if queries_in(part)], [part for part in parts if not queries_in(part)]
+    if len(tests) != 1 or not plain or not any(map(_is_test, tests[0].walk(prune=_is_part))):
+        return None
+    return exp.or_(*plain), tests[0]
+
+
 def require_own_names(trees: Iterable[exp.Expr], scope: Relation, around: Relation | None, text: QueryText) -> None:
     """Refuses names of the query around where a subquery cannot use them, which is outside of its WHERE.
 
@@ -114,6 +145,16 @@ def _from_around(tree: exp.Expr, scope: Relation, around: Relation | None) -> li
     if around is None:
         return []
     return [name for name in tree.find_all(exp.Column) if not knows(name, scope) and knows(name, around)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """IN: the values, the tuples of the subquery with their items, and the conditions on both."""
+
+    values: Sequence[exp.Expr]
+    items: Sequence[exp.Expr]
+    inner: Relation
+    parts: Sequence[exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +189,11 @@ class Subqueries:
                 found = self._existing(test, found, negated=negated)
             elif isinstance(test, exp.In) and test.args.get("query") is not None:
                 found = self._member(test, found, negated=negated)
+            elif (alternatives := _alternatives(condition)) is not None:
+                found = self._either(*alternatives, found)
             else:
                 tree, found = self._with_values(condition, found, of_where=True)
-                if aggregates := aggregates_in(tree):
-                    hint = "write a condition on groups in HAVING"
-                    raise self.text.error("an aggregate in WHERE is not supported", aggregates[0], hint)
+                _require_no_aggregate(tree, self.text)
                 found = where(found, resolve(tree, found, self.text), self.analyst)
             found = replace(found, fields=relation.fields)
         return found
@@ -171,6 +212,38 @@ class Subqueries:
             item.replace(tree)
         return replaced, relation
 
+    def _either(self, plain: exp.Expr, test: exp.Expr, around: Relation) -> Relation:
+        """The tuples for which a plain condition is true, and of the others those for which the test is."""
+        _require_no_aggregate(plain, self.text)
+        condition = resolve(plain, around, self.text)
+        of_plain = where(around, condition, self.analyst)
+        other = exp.Not(this=exp.Is(this=exp.paren(condition), expression=exp.true()))
+        of_test = self.selected(where(around, other, self.analyst), conjuncts(test))
+        return replace(around, node=merge_of([of_plain.node, narrowed(of_test.node, around.node.schema.names)]))
+
+    def _marked(self, test: exp.Expr, around: Relation, *, negated: bool) -> tuple[exp.Expr, Relation]:
+        """The value of IN or EXISTS as a name, and the relation that has it: true or false, as in Spark.
+
+        It is never unknown: `x IN (…)` is false then, and so is `x NOT IN (…)`, where IN is `negated`.
+        """
+        if isinstance(test, exp.Exists):
+            parts = [(self._existing(test, around, negated=False), exp.true())]
+            parts += [(self._existing(test, around, negated=True), exp.false())]
+        else:
+            compared, around = self._compared(test, around)
+            if negated:
+                compared, around = self._of_attributes(compared, around, test)
+            parts = [(self._of_member(compared, around, test, negated=False), exp.true())]
+            rest = self._of_member(compared, around, test, negated=True)
+            for inner, key in self._of_null(compared, around) if negated else ():
+                parts.append((self._tested(rest, inner, compared.parts, test, negated=False, key=key), exp.true()))
+                rest = self._tested(rest, inner, compared.parts, test, negated=True, key=key)
+            parts.append((rest, exp.false()))
+        shown = around.node.schema.names
+        mark, items = unique("mark", shown), [Item(name, named(name)) for name in shown]
+        nodes = [select_items(part.node, [*items, Item(mark, value)], self.analyst).node for part, value in parts]
+        return self._named(mark, replace(around, node=merge_of(nodes)), test)
+
     def _existing(self, test: exp.Exists, around: Relation, *, negated: bool) -> Relation:
         query = test.this.unnest()
         if _is_shaped(query):
@@ -184,6 +257,28 @@ class Subqueries:
         return self._tested(around, inner, self._over_both(correlated, inner, around), test, negated=negated)
 
     def _member(self, test: exp.In, around: Relation, *, negated: bool) -> Relation:
+        compared, around = self._compared(test, around)
+        if negated:
+            compared, around = self._of_attributes(compared, around, test)
+            for inner, key in self._of_null(compared, around):
+                around = self._tested(around, inner, compared.parts, test, negated=True, key=key)
+        return self._of_member(compared, around, test, negated=negated)
+
+    def _of_member(self, compared: _Compared, around: Relation, test: exp.Expr, *, negated: bool) -> Relation:
+        """The tuples whose values are those of a tuple of the subquery; if `negated`, the others."""
+        equal = [exp.EQ(this=x, expression=y) for x, y in zip(compared.values, compared.items, strict=True)]
+        return self._tested(around, compared.inner, [*equal, *compared.parts], test, negated=negated)
+
+    def _of_null(self, compared: _Compared, around: Relation) -> Iterator[tuple[Relation, exp.Expr | None]]:
+        """Where IN is unknown if it is not true: tuples of the subquery, and the key of those that they decide."""
+        (x,), (y,), inner = compared.values, compared.items, compared.inner
+        if self._may_be_null(x, around.node):
+            yield inner, exp.Case(ifs=[exp.If(this=_is_null(x), true=_ONE.copy())])
+        if self._may_be_null(y, inner.node):
+            yield where(inner, _is_null(y), self.analyst), None
+
+    def _compared(self, test: exp.Expr, around: Relation) -> tuple[_Compared, Relation]:
+        """Both sides of IN, and the relation that has the values of the subqueries in its left one."""
         given, around = self._with_values(test.this, around, of_where=False)
         given = given.unnest()
         values = given.expressions if isinstance(given, exp.Tuple) else [given]
@@ -201,22 +296,16 @@ class Subqueries:
         if len(items) != len(values):
             what = f"IN compares {len(values)} values with the {len(items)} of its subquery"
             raise self.text.error(what, test, "both need the same number")
-        if negated and len(items) > 1:
+        return _Compared(values, items, inner, self._over_both(correlated, inner, around)), around
+
+    def _of_attributes(self, compared: _Compared, around: Relation, test: exp.Expr) -> tuple[_Compared, Relation]:
+        """Both sides of NOT IN with their only values as attributes."""
+        if len(compared.items) > 1:
             hint = "write NOT EXISTS (SELECT 1 FROM … WHERE …), with an equality for each value"
             raise self.text.error("NOT IN with several values is not supported", test, hint)
-        parts = self._over_both(correlated, inner, around)
-        if negated:
-            x, around = self._attribute(values[0], around, inner)
-            y, inner = self._attribute(items[0], inner, around)
-            values, items = [x], [y]
-            if self._may_be_null(x, around.node):
-                key = exp.Case(ifs=[exp.If(this=_is_null(x), true=_ONE.copy())])
-                around = self._tested(around, inner, parts, test, negated=True, key=key)
-            if self._may_be_null(y, inner.node):
-                of_null = where(inner, _is_null(y), self.analyst)
-                around = self._tested(around, of_null, parts, test, negated=True)
-        equal = [exp.EQ(this=x, expression=y) for x, y in zip(values, items, strict=True)]
-        return self._tested(around, inner, [*equal, *parts], test, negated=negated)
+        x, around = self._attribute(compared.values[0], around, compared.inner)
+        y, inner = self._attribute(compared.items[0], compared.inner, around)
+        return replace(compared, values=[x], items=[y], inner=inner), around
 
     def _attribute(self, tree: exp.Expr, relation: Relation, other: Relation) -> tuple[exp.Expr, Relation]:
         """An expression as an attribute of the relation, whose name the other one does not have."""
@@ -279,7 +368,10 @@ class Subqueries:
 
     def _with_values(self, tree: exp.Expr, around: Relation, *, of_where: bool) -> tuple[exp.Expr, Relation]:
         """The expression with names in place of its subqueries, and the relation that has these names."""
-        replaced = exp.paren(tree) if _is_query(tree) else tree.copy()
+        replaced = exp.paren(tree) if _is_query(tree) or _is_test(tree) else tree.copy()
+        for test in [node for node in replaced.walk(prune=_is_part) if _is_test(node)]:
+            value, around = self._marked(test, around, negated=_is_negated(test))
+            test.replace(value)
         for query in queries_in(replaced):
             is_strict = of_where and isinstance(replaced, _COMPARISONS) and _passes_null(query, replaced)
             value, around = self._value(query, around, is_strict=is_strict)
@@ -357,6 +449,13 @@ def _is_shaped(query: exp.Expr) -> bool:
     if not isinstance(query, exp.Select) or any(map(query.args.get, _SHAPES)):
         return True
     return bool(aggregates_in(*query.expressions)) or any(map(queries_in, query.expressions))
+
+
+def _require_no_aggregate(condition: exp.Expr, text: QueryText) -> None:
+    if aggregates := aggregates_in(condition):
+        raise text.error(
+            "an aggregate in WHERE is not supported", aggregates[0], "write a condition on groups in HAVING"
+        )
 
 
 def _is_null(tree: exp.Expr) -> exp.Is:

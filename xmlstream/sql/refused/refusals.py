@@ -28,7 +28,9 @@ IN_A_SUBQUERY = (
 )
 """Hint to use the result of a function with OVER."""
 
-AS_A_COUNT = "write (SELECT count(*) FROM u WHERE u.id = s.id) > 0, which may stand anywhere in WHERE and in SELECT"
+AS_A_MARK = (
+    "compute it in a query below: SELECT … FROM (SELECT *, EXISTS (SELECT 1 FROM u WHERE u.id = s.id) AS e FROM s) AS q"
+)
 """Hint to test whether a subquery has a row."""
 
 BELOW = (
@@ -51,9 +53,7 @@ _OVER = (
 )
 
 _PARTS = {
-    "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
     "fetch": ("FETCH", "write ORDER BY … LIMIT"),
-    "offset": ("OFFSET", "select the first tuples with ORDER BY … LIMIT"),
     "order": (
         "ORDER BY",
         "write ORDER BY … LIMIT, which may stand anywhere; without LIMIT, ORDER BY may stand only at the end of the"
@@ -62,10 +62,6 @@ _PARTS = {
     "sort": ("SORT BY", "results are emitted as soon as they are complete, in no order"),
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
-    "joins": (
-        "a join in parentheses on the right of another",
-        "begin FROM with it, or name it: (SELECT * FROM a JOIN b USING (k)) AS x",
-    ),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "on": (
         "DISTINCT ON",
@@ -84,9 +80,6 @@ _PARTS = {
         "take part of the stream with WHERE, for instance by pmod(id, 10) = 0",
     ),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
-    "rollup": ("GROUP BY with ROLLUP", "write each level as a separate query"),
-    "cube": ("GROUP BY with CUBE", "write each level as a separate query"),
-    "grouping_sets groupingsets": ("GROUPING SETS", "write each level as a separate query"),
     "recursive": ("WITH RECURSIVE", None),
     "within_group withingroup": ("WITHIN GROUP", "median(v) does without it, on Spark percentile(v, 0.5)"),
     "ignorenulls": (

@@ -1,7 +1,7 @@
 """Rules where a subquery may stand in an expression, as part of the allow-list of SQL.
 
-IN and EXISTS are conditions of WHERE, beside AND and NOT. As a value, in WHERE or in an item of SELECT, a subquery must
-have one row whatever the tuples are: that of an aggregate without GROUP BY.
+A subquery may stand in WHERE and in an item of SELECT. As a value it must have one row whatever the tuples are: that of
+an aggregate without GROUP BY.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_COUNT, BELOW
+from xmlstream.sql.refused.refusals import AS_A_COLUMN, AS_A_MARK, BELOW
 from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
 
 Place = tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None]
@@ -47,12 +47,9 @@ def _is_in_aggregate(node: exp.Expr) -> bool:
     return _is_of_groups(top) or isinstance(top, exp.Filter)
 
 
-def _is_no_condition(test: exp.Expr) -> bool:
-    """Whether IN or EXISTS is not a condition of WHERE: below NOT, which are below AND."""
-    for kinds in (exp.Not | exp.Paren, exp.And | exp.Paren):
-        while isinstance(test.parent, kinds):
-            test = test.parent
-    return not isinstance(test.parent, exp.Where)
+def _is_test(node: exp.Expr) -> bool:
+    """Whether the node is EXISTS, or IN with a subquery."""
+    return isinstance(node, exp.Exists) or node.args.get("query") is not None
 
 
 def _is_of_groups(part: exp.Expr) -> bool:
@@ -73,7 +70,9 @@ def _may_have_other_rows(query: exp.Expr) -> bool:
     """Whether a query may have several items, several rows, or none."""
     if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.expressions[0].find(exp.Window):
         return True
-    return not aggregates_in(*query.expressions) or any(map(query.args.get, ("group", "having", "qualify", "limit")))
+    return not aggregates_in(*query.expressions) or any(
+        map(query.args.get, ("group", "having", "qualify", "limit", "offset"))
+    )
 
 
 def _is_beside_groups(item: exp.Expr) -> bool:
@@ -92,12 +91,29 @@ SUBQUERY_PLACES: tuple[Place, ...] = (
             (exp.Query, lambda node: _is_value(node) and _is_in_aggregate(node)),
         )
     ),
-    (exp.Exists, _is_no_condition, "EXISTS is supported only in WHERE, beside AND and NOT", AS_A_COUNT),
-    (
-        exp.In,
-        lambda node: node.args.get("query") is not None and _is_no_condition(node),
-        "IN with a subquery is supported only in WHERE, beside AND and NOT",
-        AS_A_COUNT,
+    *(
+        place
+        for kind, name in ((exp.Exists, "EXISTS"), (exp.In, "IN with a subquery"))
+        for place in (
+            (
+                kind,
+                lambda node: _is_test(node) and _is_misplaced(node),
+                f"{name} is supported only in WHERE and in items of SELECT",
+                AS_A_MARK,
+            ),
+            (
+                kind,
+                lambda node: _is_test(node) and _is_item(_top(node)) and not isinstance(_top(node), exp.Alias),
+                "a subquery in SELECT without a name is not supported",
+                "write EXISTS (SELECT …) AS e",
+            ),
+            (
+                kind,
+                lambda node: _is_test(node) and _is_item(_top(node)) and _is_beside_groups(_top(node)),
+                "a subquery beside aggregates or GROUP BY is not supported",
+                AS_A_MARK,
+            ),
+        )
     ),
     (
         exp.In,

@@ -19,7 +19,8 @@ from xmlstream.sql.refused.refusals import A_BOUND, IN_A_SUBQUERY, LAST_ROWS, pl
 from xmlstream.sql.refused.subquery_places import READS, SUBQUERY_PLACES, Place, is_before_in
 from xmlstream.sql.spark.functions import (
     AGGREGATES,
-    OF_ALL,
+    IN_ORDER,
+    OF_SETS,
     RANKS,
     function_of,
     is_collected_in_order,
@@ -28,28 +29,30 @@ from xmlstream.sql.spark.functions import (
 )
 
 _TWO = "this expression"
+_PART_OF = "order limit offset"
 _QUERIES: dict[type[exp.Expr], str] = {
-    exp.Select: "hint expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
-    **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), "this expression distinct with_ order limit"),
+    exp.Select: "hint expressions from_ where group having distinct with_ kind joins laterals qualify " + _PART_OF,
+    **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), "this expression distinct with_ " + _PART_OF),
     exp.Join: "this side kind method on using match_condition",
     # `_PLACES` refuses all but views of an array's elements.
     exp.Lateral: "this view outer alias",
     exp.Ordered: "this desc nulls_first",
-    exp.Limit: "expression",
+    **dict.fromkeys((exp.Limit, exp.Offset), "expression"),
     # `_PLACES` refuses all but ranks and functions over rows around.
     exp.Window: "this partition_by order over alias spec first",
     exp.WindowSpec: "kind start start_side end end_side",
-    exp.Subquery: "this alias with_",
+    exp.Subquery: "this alias with_ joins",
     exp.TableAlias: "this columns",
     exp.Star: "except_",
-    **dict.fromkeys((exp.CTE, exp.Alias), "this alias"),
-    exp.Table: "this alias version",
+    exp.Table: "this alias joins version",
     # `_PLACES` refuses all but those of a joined table.
     exp.Version: "this expression kind",
+    **dict.fromkeys((exp.CTE, exp.Alias), "this alias"),
     **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), "this"),
     # `_PLACES` refuses all but purge hints.
     **dict.fromkeys((exp.With, exp.Distinct, exp.Hint), "expressions"),
-    exp.Group: "expressions all",
+    exp.Group: "expressions all rollup cube grouping_sets",
+    **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), "expressions"),
     exp.Order: "this expressions",
 }
 
@@ -114,7 +117,7 @@ def _only_sorts(order: exp.Expr) -> bool:
     query = order.parent
     if query is None or query.parent is None or isinstance(query, exp.Anonymous):
         return False
-    return not (isinstance(query, exp.Window) or query.args.get("limit"))
+    return not (isinstance(query, exp.Window) or query.args.get("limit") or query.args.get("offset"))
 
 
 def _follows_comma(view: exp.Expr) -> bool:
@@ -184,7 +187,6 @@ def _compares_with_null(comparison: exp.Expr) -> bool:
 
 
 _STAR = ("* is not supported here", "* is supported alone in SELECT, and in count(*)")
-_NO_ALL = "leave ALL out: duplicates count once"
 _PLACES: tuple[Place, ...] = (
     (
         exp.Table,
@@ -193,8 +195,6 @@ _PLACES: tuple[Place, ...] = (
         "write the table after FROM or JOIN",
     ),
     (exp.Version, lambda node: not _is_of_join(node), *refusal("version")),
-    (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
-    (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (
         exp.Order,
         lambda node: isinstance(node.parent, exp.Anonymous),
@@ -202,12 +202,17 @@ _PLACES: tuple[Place, ...] = (
         "structures are sorted by their first field: write sort_array(collect_list(named_struct('ts', ts, 'v', v)))",
     ),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
-    (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *refusal("limit")),
     (
         exp.Limit,
         lambda node: not whole_number(node.expression),
         "LIMIT is supported only with a number above 0",
         "write LIMIT 10",
+    ),
+    (
+        exp.Offset,
+        lambda node: whole_number(node.expression) is None,
+        "OFFSET is supported only with a number",
+        "write OFFSET 10",
     ),
     (exp.Lateral, lambda node: not node.args.get("view"), *refusal("lateral")),
     (
@@ -222,16 +227,15 @@ _PLACES: tuple[Place, ...] = (
     (exp.Lateral, _follows_comma, "LATERAL VIEW after a comma is not supported", "write JOIN … ON"),
     (
         exp.Window,
-        lambda node: function_of(node) in OF_ALL,
-        "OVER is not supported with functions of all rows of a group",
-        LAST_ROWS,
+        lambda node: function_of(node) in IN_ORDER and not node.args.get("order"),
+        "OVER is not supported without ORDER BY",
+        f"write ORDER BY in OVER (…); {LAST_ROWS}",
     ),
     (
         exp.Window,
-        lambda node: function_of(node) in AGGREGATES | {"lag", "lead"} and not node.args.get("order"),
-        "OVER is not supported without ORDER BY",
-        f"to compare with a whole group, join the group: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid)"
-        f" AS g USING (sid); for the last rows, {LAST_ROWS}",
+        lambda node: any(isinstance(given, exp.Distinct) for given in node.this.args.get("expressions") or ()),
+        "DISTINCT beside OVER is not supported",
+        "join the group: … FROM s JOIN (SELECT sid, count(DISTINCT v) AS n FROM s GROUP BY sid) AS g USING (sid)",
     ),
     (exp.Window, lambda node: isinstance(node.this, exp.IgnoreNulls), *refusal("ignorenulls")),
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *refusal("window")),
@@ -293,7 +297,7 @@ _PLACES: tuple[Place, ...] = (
     (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
     (
         exp.Tuple,
-        lambda node: not (isinstance(node.parent, exp.Any | exp.All) or is_before_in(node)),
+        lambda node: not (isinstance(node.parent, (exp.Any, exp.All, *OF_SETS)) or is_before_in(node)),
         "several values in parentheses, as in (a, b), are not supported here",
         "write them one by one, or as named_struct('a', a, 'b', b)",
     ),

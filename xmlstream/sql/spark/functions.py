@@ -142,7 +142,11 @@ OF_DOCUMENT = "declare a column of the table with its path: file STRING, and the
 """Hint for the document of a tuple."""
 
 _OUTSIDE = "java_method reflect try_reflect"
-_ROLLUPS = "grouping grouping_id"
+GROUPING = frozenset({"grouping", "grouping_id"})
+"""Functions that tell which keys a row of GROUPING SETS, CUBE or ROLLUP is grouped by."""
+
+OF_SETS = (exp.GroupingSets, exp.Cube, exp.Rollup)
+"""Nodes of GROUP BY that mean several sets of keys."""
 
 _WHICH = "which tuple that is depends on their order, which a merge of streams does not keep; write"
 _ROW_AT_THE_END = (
@@ -207,7 +211,7 @@ _REASONS = {
     "len_trim": "write length(trim(text))",
     "rowtime": "write the attribute that has the time",
     "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
-    _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
+    " ".join(GROUPING): "it belongs to GROUP BY with ROLLUP, CUBE or GROUPING SETS, in SELECT, HAVING and ORDER BY",
 }
 
 REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.split()}
@@ -272,7 +276,7 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
         return None
     name, number = call_name(call), len(call.expressions)
-    if _called_with_groups(call) is not None:
+    if _called_with_groups(call) is not None or (name in GROUPING and _is_of_sets(call)) or is_exploded(call):
         return None
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
@@ -300,6 +304,24 @@ def _called_with_groups(item: exp.Expr) -> exp.Anonymous | None:
     return call if function is not None and function.is_of_groups else None
 
 
+EXPLODES = ("explode", "explode_outer")
+"""Functions that make rows of an array's elements."""
+
+
+def is_exploded(call: exp.Expr) -> bool:
+    """Whether the node is explode of an array as an item of a SELECT."""
+    item = call.parent if isinstance(call.parent, exp.Alias) else call
+    is_item = isinstance(item.parent, exp.Select) and item.arg_key == "expressions"
+    return is_item and call_name(call) in EXPLODES and len(call.expressions) == 1
+
+
+def _is_of_sets(call: exp.Expr) -> bool:
+    """Whether the call is in a SELECT that groups by several sets of keys."""
+    select = call.find_ancestor(exp.Query)
+    group = None if select is None else select.args.get("group")
+    return group is not None and group.find(*OF_SETS) is not None
+
+
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 """Functions that number the tuples of each group; a query selects the first tuples with them."""
 
@@ -311,9 +333,10 @@ BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
 
 
 OF_ALL = frozenset({"ntile", "percent_rank", "cume_dist"})
-"""Functions that need all rows of a group."""
+"""Functions that look at all rows of a group."""
 
-_OTHERS = frozenset({"lag", "lead", "nth_value"})
+IN_ORDER = frozenset({"lag", "lead", "nth_value"}) | BY_PLACE | OF_ALL | RANKS
+"""Functions before OVER that need ORDER BY."""
 
 
 def function_of(window: exp.Expr) -> str:
@@ -323,8 +346,9 @@ def function_of(window: exp.Expr) -> str:
 
 def looks_around(window: exp.Expr) -> bool:
     """Whether its name and its ORDER BY allow to compute it from rows around; the frame is checked elsewhere."""
-    known = function_of(window) in (AGGREGATES | BY_PLACE | _OTHERS) - BY_ANOTHER
-    return known and bool(window.args.get("order")) and not any(window.args.get(part) for part in ("alias", "first"))
+    name, is_ordered = function_of(window), bool(window.args.get("order"))
+    known = name in ((AGGREGATES | IN_ORDER) - RANKS - BY_ANOTHER if is_ordered else AGGREGATES - BY_ANOTHER)
+    return known and not any(window.args.get(part) for part in ("alias", "first"))
 
 
 COLLECTIONS = frozenset({"array_agg", "collect_list", "collect_set"})

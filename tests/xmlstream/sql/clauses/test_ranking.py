@@ -95,10 +95,13 @@ REFUSALS = [
         "a condition on a rank is supported only with inner joins",
         "r = 1",
     ),
-    (f"SELECT *, {RANK} AS r, RANK() OVER (ORDER BY ts) AS s FROM bid", "a second OVER", "RANK() OVER (ORDER"),
     (f"SELECT *, {RANK} + 1 AS r FROM bid", "OVER is not supported here", "ROW_NUMBER"),
     (f"SELECT * FROM bid WHERE {RANK} <= 3", "OVER is not supported here", "ROW_NUMBER"),
-    (f"SELECT auction, count(*) AS n, {RANK} AS r FROM bid GROUP BY auction", "OVER beside GROUP BY", "auction"),
+    (
+        f"SELECT auction, count(*) AS n, {RANK} AS r FROM bid GROUP BY auction",
+        "price is neither a key of GROUP",
+        "price",
+    ),
     (f"SELECT count(*) AS n, {RANK} AS r FROM bid", "an aggregate beside OVER", "count"),
     ("SELECT RANK() OVER (PARTITION BY auction) AS r FROM bid", "OVER is not supported", "RANK"),
     (
@@ -106,7 +109,6 @@ REFUSALS = [
         "OVER is not supported",
         "RANK",
     ),
-    ("SELECT max(price) OVER (PARTITION BY auction) AS r FROM bid", "OVER is not supported", "max"),
     ("SELECT rank() AS r FROM bid", "the function rank is not supported", "rank"),
     (f"SELECT * FROM bid QUALIFY {RANK} > 3", "QUALIFY needs an upper limit of a rank", "QUALIFY"),
     (
@@ -115,13 +117,10 @@ REFUSALS = [
         "price > 1",
     ),
     ("SELECT * FROM bid QUALIFY price > 1", "QUALIFY needs an upper limit of a rank", "QUALIFY"),
-    ("SELECT * FROM bid LIMIT 3", "LIMIT is not supported", "LIMIT"),
     ("SELECT * FROM bid ORDER BY ts LIMIT 0", "LIMIT is supported only with a number above 0", "LIMIT"),
     ("SELECT * FROM bid ORDER BY ts LIMIT ALL", "LIMIT is supported only with a number above 0", "LIMIT"),
     ("SELECT * FROM bid ORDER BY ts LIMIT 1 + 1", "LIMIT is supported only with a number above 0", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts LIMIT 3 OFFSET 2", "OFFSET is not supported", "OFFSET"),
     ("SELECT * FROM bid ORDER BY ts FETCH FIRST 3 ROWS ONLY", "FETCH is not supported", "FETCH"),
-    ("SELECT price FROM bid ORDER BY ts LIMIT 3", "ORDER BY takes attributes of the result", "ts"),
     ("SELECT x.price FROM (SELECT price, ts AS Price FROM bid ORDER BY price LIMIT 3) x", "several", "price LIMIT"),
 ]
 

@@ -235,7 +235,7 @@ def test_what_is_refused_is_named_with_what_to_write(query: str, at: str, what: 
 )
 def test_what_is_to_be_written_is_planned(query: str) -> None:
     script = read(TABLES + query)
-    script._plan(lambda each, tables: planned(each, tables, ProvenAnalyst()), script.tables)
+    script._plan(lambda each, tables, _: planned(each, tables, ProvenAnalyst()), script.tables, typed=True)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_what_is_to_be_written_is_planned(query: str) -> None:
 def test_what_is_not_proven_is_named_and_placed_as_it_is_written(query: str, at: str, what: str) -> None:
     script = read(TABLES + query)
     with pytest.raises(QueryError) as raised:
-        script._plan(lambda each, tables: planned(each, tables, ProvenAnalyst()), script.tables)
+        script._plan(lambda each, tables, _: planned(each, tables, ProvenAnalyst()), script.tables, typed=True)
     assert raised.value.what.startswith(what)
     assert is_refusal(raised.value)
     assert pointed_at(raised.value, query).lower().startswith(at.lower())
