@@ -19,6 +19,7 @@ Members may be added to the roster and taken from it while the query runs: behin
 follows from its punctuations. One that is added closes nothing by its past, and nothing that is closed opens again.
 
 The roster may be a column of a static table (`Listed`): a run reads it when it begins, and the state has the members.
+If it is the domain of the attribute, tuples of others, and of null, contradict it.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, field
 from xmlstream.operators.frames.expression import Column
+from xmlstream.operators.frames.matching import flagged as matched
 from xmlstream.operators.punctuators import distance
 from xmlstream.operators.punctuators.distance import Distance
 from xmlstream.operators.punctuators.rule import (
+    ASIDE,
+    CONTRADICTORY,
+    UNGRAMMATICAL,
     Facts,
     Rule,
     greatest_of,
@@ -51,6 +56,7 @@ from xmlstream.operators.state.slice_tuples import Tuples
 from xmlstream.operators.state.state_schema import LogSchema, StateSchema
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import QueryError, UsageError
+from xmlstream.punct_ns.grammar import written
 from xmlstream.punct_ns.notation import format_pattern
 from xmlstream.punct_ns.pattern import EMPTY, Constant
 from xmlstream.punct_ns.punctuation import Punctuation
@@ -105,7 +111,7 @@ class ByRoster(Rule):
     A member closes values by punctuations and, unless `attribute` is None, by sending ascending values of it, no tuple
     more than `slack` behind its greatest one. Other senders delay no punctuation, but their tuples may be late like any
     other. Null and NaN close nothing. With `listed` a table has the members; `roster` are those that it was seen to
-    have.
+    have. With `is_domain` tuples of other senders contradict it.
     """
 
     attribute: str | None
@@ -113,7 +119,8 @@ class ByRoster(Rule):
     roster: tuple[Value, ...]
     slack: Distance | None = None
     listed: Listed | None = None
-    sparse: ClassVar[Sequence[str]] = ("slack", "listed")
+    is_domain: bool = False
+    sparse: ClassVar[Sequence[str]] = ("slack", "listed", "is_domain")
 
     @property
     def name(self) -> str:
@@ -133,6 +140,8 @@ class ByRoster(Rule):
         members = self._source() or f" ({members})"
         order = "" if self.attribute is None else f", order of {written_name(self.attribute)}"
         slack = "" if self.slack is None else f", slack {distance.written(self.slack)}"
+        if self.is_domain:
+            return f"{written_name(self.member)}{members} and no others"
         return f"roster of {written_name(self.member)}{members}{order}{slack}"
 
     def require(self, schema: Schema) -> None:
@@ -182,6 +191,12 @@ class ByRoster(Rule):
         """Late is a tuple that members closed before the slice, or behind the position at which its value passed."""
         schema = state.inputs[0]
         tuples = with_ended(tuples, state, _CLOSED)
+        if self.is_domain:
+            member = schema.index(self.member)
+            senders = dict.fromkeys((*self._members(state), *self._members(state, _COMING)))
+            listed = matched(tuples, [Punctuation.at(schema, {member: Constant(one)}) for one in senders], _LISTED)
+            aside = f"CASE WHEN {_CLOSED} THEN '{UNGRAMMATICAL}' WHEN NOT {_LISTED} THEN '{CONTRADICTORY}' END"
+            return listed.with_column(ASIDE, aside).drop(_CLOSED, _LISTED)
         if self.attribute is None:
             return unless_late(tuples, _CLOSED).drop(_CLOSED)
         domain = schema.attribute(self.attribute).domain
@@ -276,6 +291,18 @@ class ByRoster(Rule):
     def has_begun(self, notes: Facts) -> bool:
         """Whether the members are known by the recorded notes."""
         return _MEMBERS in notes
+
+    def contradiction(self, values: Facts, schema: Schema) -> str:
+        """Who is no sender."""
+        listed = "the roster" if self.listed is None else self.listed.name
+        return f"the tuple {written(values, schema)} is of a {self.member} that {listed} does not list"
+
+    @property
+    def cure(self) -> str:
+        """What helps against late tuples, or against those of others."""
+        if self.is_domain and self.listed is not None:
+            return f"if it is a sender, add it to {self.listed.name}: each run reads that as it begins"
+        return "with more slack, or other properties, the query goes on by --change"
 
     def change(self, joined: Iterable[Value], removed: Collection[Value], state: OperatorState) -> bool:
         """Adds members to the roster, and takes others from it, behind the tuples of the slice that begins.

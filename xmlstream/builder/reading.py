@@ -54,7 +54,8 @@ READ_OPTIONS = keywords_in(
     rowTag = None: Local name of the tuples' elements, or several, `a|b`; `{uri}name` in one namespace; inferred if
         missing.
     schemes = '': What the source promises to punctuate, such as `hour; sid, ts prefix`.
-    domains = '': Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed.
+    domains = '': Bounds or lists, such as `min 0..59, sid {S1,S2}`; a value outside is malformed. `sid from senders`
+        takes a list from a table.
     uniqueIds = '': Attributes whose values occur once, `a, b`: each tuple closes its value.
     sectionEnds = '': What end tags close, such as `open_auction id; regions/* region; people *`.
     punctuate = None: Rules that add punctuations, such as `order of ts`.

@@ -28,7 +28,7 @@ from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
 from xmlstream.punct_ns.temporal_type import DateType, TemporalType
 from xmlstream.safety.changes import origins
-from xmlstream.safety.remedies import candidates, remedies
+from xmlstream.safety.remedies import remedies, single_terms
 from xmlstream.safety.verdicts import Kept, QueryVerdict, Verdicts, Waiting, When, judged
 from xmlstream.safety.words import closing, waiting
 from xmlstream.sources.xml.options.formats import seconds
@@ -169,10 +169,10 @@ def promise_sets(root: Node, plan: Callable[[Node], Node], rates: Rates, most: i
 
 
 def _least(bare: Node, plan: Callable[[Node], Node]) -> dict[str, Sequence[Scheme]] | None:
-    """A set of which no scheme can be left out, several of one source; None if all schemes do not suffice."""
+    """A set that does not suffice without any of its schemes; None if all schemes do not suffice."""
     any_plan = joined_at_once(bare)
     scans = {node.operator.name: node for node in topological(bare) if isinstance(node.operator, Scan)}
-    left = [(name, scheme) for name, scan in scans.items() for scheme in candidates(scan.schema)]
+    left = [(name, scheme) for name, scan in scans.items() for scheme in single_terms(scan.schema)]
 
     def by_source(some: Sequence[tuple[str, Scheme]]) -> dict[str, Sequence[Scheme]]:
         return {name: [scheme for of, scheme in some if of == name] for name in dict.fromkeys(of for of, _ in some)}

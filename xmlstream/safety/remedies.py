@@ -88,7 +88,7 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         if isinstance(node.operator, Scan)
     }
     everything = {
-        name: tuple(scheme for scheme in candidates(schema) if scheme.terms[0].kind in kinds)
+        name: tuple(scheme for scheme in single_terms(schema) if scheme.terms[0].kind in kinds)
         for name, (_, schema) in sources.items()
     }
 
@@ -161,7 +161,7 @@ def _each_that(candidates: Sequence[T], does: Callable[[Sequence[T]], bool]) -> 
     return _each_that(candidates[:half], does) + _each_that(candidates[half:], does)
 
 
-def candidates(schema: Schema) -> Iterator[Scheme]:
+def single_terms(schema: Schema) -> Iterator[Scheme]:
     """Schemes to try for a source: values of each attribute one by one, then prefixes of each ordered attribute."""
     attributes = [attribute for attribute in schema if not attribute.domain.opaque]
     for attribute in attributes:

@@ -13,7 +13,7 @@ prefixes, its root has attributes, columns have paths, and punctuations stand in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +26,7 @@ from xmlstream.operators.storage.records import Record
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
-from xmlstream.punct_ns.schema import Attribute, Schema, leaves
+from xmlstream.punct_ns.schema import Attribute, Schema, leaves, schema_within
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.punct_ns.sql_type import StringType
 from xmlstream.punct_ns.xml_form import PUNCT_NS, in_quotes, write_element
@@ -34,7 +34,16 @@ from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain_ar
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, SinkKind, SliceSink
 from xmlstream.sink.standard_output import Written
 from xmlstream.sink.xml_text import nested_leaf, require_xml_columns, rows_text
-from xmlstream.sink.xml_values import ATTRIBUTE_PREFIX, REPLACE, VALUE, is_name, is_nested, leaf_of, require_writable
+from xmlstream.sink.xml_values import (
+    ATTRIBUTE_PREFIX,
+    REPLACE,
+    VALUE,
+    element_type,
+    is_name,
+    is_nested,
+    leaf_of,
+    require_writable,
+)
 from xmlstream.sources.xml.options.leaf_paths import LeafPath
 from xmlstream.sources.xml.options.qualified_names import XML_PREFIXES, namespace_prefixes
 from xmlstream.sources.xml.splits.tags import parse_reason, safe_parser
@@ -193,6 +202,37 @@ def _places(columns: Sequence[tuple[tuple[str, ...], Attribute]]) -> Iterator[_P
         yield _Place(step, Attribute(step, Domain(f"STRUCT<{fields}>")), None, inner)
 
 
+def with_field_names(schema: Schema, paths: Mapping[str, tuple[str, ...]]) -> Schema:
+    """A schema whose structures have other names for fields, by paths such as `{"bid.price": ("@eur",)}`.
+
+    Raises:
+        UsageError: There is no such field, its path has several steps, or two fields have one name.
+    """
+    left = {name.lower(): (name, path) for name, path in paths.items()}
+
+    def renamed(domain: Domain, within: str) -> Domain:
+        if (element := element_type(Attribute("", domain))) is not None:
+            return Domain(f"ARRAY<{renamed(element, within).type}>", domain.nullable)
+        if (fields := schema_within(domain.sql)) is None:
+            return domain
+        found = []
+        for field in fields:
+            whole = f"{within}.{field.name}".lower()
+            option, path = left.pop(whole, ("", (field.name,)))
+            if len(path) > 1:
+                what = f"path.{option} '{'/'.join(path)}' has several steps"
+                raise UsageError(what, hint="a field of a structure is an element in it, town, or an attribute, @town")
+            name = f"{ATTRIBUTE_PREFIX}{path[0][1:]}" if option and path[0].startswith("@") else path[0]
+            type_, ends = renamed(field.domain, whole).type, "" if field.domain.nullable else " NOT NULL"
+            found.append(f"{quoted(name)}: {type_}{ends}")
+        return Domain(f"STRUCT<{', '.join(found)}>", domain.nullable)
+
+    made = Schema(tuple(Attribute(a.name, renamed(a.domain, a.name)) if left else a for a in schema))
+    for option, _ in left.values():
+        raise UsageError(f"path.{option} names no field", hint=f"there are {', '.join(schema.names)} and their fields")
+    return made
+
+
 class DocumentForm:
     """Encoding of a result as XML: its tags, and its attributes in the schema's order.
 
@@ -210,11 +250,14 @@ class DocumentForm:
         self.schema, self.row_tag = schema, given.row_tag
         # What is computed without AS has another name in XML.
         paths: dict[str, tuple[str, ...]] = {name: (leaf_of(name),) for name in schema.names if name.endswith(")")}
-        paths |= {schema.attribute(name).name: path for name, path in given.steps().items()}
-        steps = [paths.get(attribute.name, (leaf_of(attribute.name),)) for attribute in schema]
+        declared, known = given.steps(), {name.lower() for name in schema.names}
+        fields = {name: path for name, path in declared.items() if "." in name and name.lower() not in known}
+        paths |= {schema.attribute(name).name: path for name, path in declared.items() if name not in fields}
+        shown = with_field_names(schema, fields)
+        steps = [paths.get(attribute.name, (leaf_of(attribute.name),)) for attribute in shown]
         # The names of a window's start and end share an element, without a path.
-        self._places = tuple(_places(list(zip(steps, schema, strict=True)))) if paths else ()
-        self._written = Schema(tuple(place.attribute for place in self._places)) if paths else schema
+        self._places = tuple(_places(list(zip(steps, shown, strict=True)))) if paths else ()
+        self._written = Schema(tuple(place.attribute for place in self._places)) if paths else shown
         require_writable(self._written, given.row_tag, root_tag, prefixes)
         local = given.row_tag.rpartition(":")[2]
         self._local, self._xml = local, require_xml_columns(self._written, given.xml, local)
@@ -224,7 +267,7 @@ class DocumentForm:
             else nested_leaf(attribute)
             if is_nested(attribute)
             else leaf_of(place)
-            for attribute, place in zip(schema, leaves(schema), strict=True)
+            for attribute, place in zip(shown, leaves(shown), strict=True)
         ]
         self._nested = frozenset(i for i, attribute in enumerate(schema) if is_nested(attribute))
         self._has_tuples, self._has_punctuations = not is_beside, is_beside or given.punctuations in ("inline", ALL)

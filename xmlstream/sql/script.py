@@ -247,7 +247,7 @@ def _tables(
 
     declared = {name.lower(): node for name, node in tables.items()}
     for name, declaration in declarations.items():
-        if name not in targets:
+        if name not in targets and declaration.has_lists:
             with declaration.placed():
                 tables[declaration.name] = with_lists(
                     tables[declaration.name], lambda of: declared.get(of.lower()) or other(of)

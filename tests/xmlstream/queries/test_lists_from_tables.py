@@ -343,3 +343,59 @@ def test_parquet_lists_the_senders(session: Session, tmp_path: Path) -> None:
     query = xs.from_sql(session, text, feed.of)
     query.run(output=tmp_path / "out", checkpoint=tmp_path / "state", keep_open=True)
     assert "<n>2</n>" in "".join(path.read_text() for path in (tmp_path / "out").glob("*.xml"))
+
+
+DOMAIN = REPORT.replace("punctuate 'roster of sid ${MEMBERS}${ORDER}'", "domains '${DOMAINS}', ${MORE}")
+
+
+class Domains(Senders):
+    """Senders whose list is the domain of their attribute."""
+
+    def __init__(self, session: Session, home: Path, *members: str, written: bool = False, more: str = "") -> None:
+        super().__init__(session, home, *members, written=written)
+        listed = f"sid {{{', '.join(members)}}}" if written else "hour 0..9, sid from senders"
+        mode = "mode 'PERMISSIVE'" if written else "ungrammatical 'divert'"
+        self.of = {"HOME": str(home), "DOMAINS": listed, "MORE": more or mode, "ORDER": ""}
+
+    def query(self) -> xs.Query:
+        return xs.from_sql(self.session, ("" if self.written else CSV) + DOMAIN, self.of)
+
+
+@pytest.mark.sampled(2)
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize("seed", range(SEED, SEED + (60 if AT_NIGHT else 3)))
+def test_a_domain_from_a_table_closes_and_takes_what_the_domain_takes(
+    session: Session, tmp_path: Path, seed: int
+) -> None:
+    drawn, all_of_them = random.Random(seed), ["S1", "S2", "S3", "it's", "a b"]
+    members = drawn.sample(all_of_them, drawn.randint(1, 3))
+    feeds = [Domains(session, tmp_path / str(written), *members, written=written) for written in (False, True)]
+    left = {(who, hour) for who in all_of_them for hour in range(4)}
+    for _ in range(12):
+        who, hour = drawn.choice(sorted(left))
+        left.discard((who, hour))
+        for feed in feeds:
+            feed.send(who, hour=hour)
+        if drawn.random() < 0.6:
+            assert feeds[0].run() == feeds[1].run()
+    letters = [
+        sum(len(path.read_text().splitlines()) for path in (feed.home / "out" / "_dead_letters").glob("*.jsonl"))
+        for feed in feeds
+    ]
+    assert letters[0] == letters[1]
+
+
+@IN_PROCESS_BY_DAY
+def test_a_sender_that_is_not_in_the_table_is_refused_until_it_is(session: Session, tmp_path: Path) -> None:
+    feed = Domains(session, tmp_path, "S1", more="ungrammatical 'fail'")
+    feed.send("S1", hour=1)
+    assert feed.run() == {1: 1}
+    feed.send("S2", hour=2)
+    with pytest.raises(xs.InputError, match=r"the tuple \(S2, 2\) is of a sid that senders does not list") as raised:
+        feed.run()
+    assert "if it is a sender, add it to senders" in (raised.value.hint or "")
+    feed.write("S1", "S2")
+    assert feed.run() == {1: 1}
+    feed.send("S1", hour=2)
+    assert feed.run() == {1: 1, 2: 2}
+    assert "senders (2 listed) and no others" in feed.query().explain()

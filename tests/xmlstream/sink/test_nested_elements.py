@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import in_row_order
@@ -127,3 +127,39 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
     said = [list(row.values())[1:] for piece in pieces for row in piece.punctuations.to_pylist()]
     assert said[0][:2] in (["5", "*"], ["5", None])
     assert len(said) == 2  # the end of the source is the other: what says that an array is null is not written
+
+
+_PATHS = [("x", "@k"), ("x", "k"), ("y", "z"), ("y", "@z"), ("w.v", "@v"), ("w.v", "u"), ("w", "ww")]
+_ORDER = pa.struct([("x", pa.string()), ("y", pa.int32()), ("w", pa.list_(pa.struct([("v", pa.string())])))])
+_ORDERS = st.none() | st.fixed_dictionaries(
+    {
+        "x": st.none() | st.sampled_from(["a", "<&>", "é"]),
+        "y": st.none() | st.integers(0, 9),
+        "w": st.none() | st.lists(st.fixed_dictionaries({"v": st.none() | st.sampled_from(["a", "b"])}), max_size=2),
+    }
+)
+
+
+@given(st.lists(_ORDERS, min_size=1, max_size=5), st.lists(st.sampled_from(_PATHS), unique_by=lambda one: one[0]))
+def test_fields_of_structures_have_paths_by_which_they_are_read_again(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], paths: list[tuple[str, str]]
+) -> None:
+    ddl = "n INT, o STRUCT<x: STRING, y: INT, w: ARRAY<STRUCT<v: STRING>>>"
+    named = tuple((f"o.{field}", path) for field, path in paths)
+    table = pa.table([pa.array(range(len(rows)), pa.int32()), pa.array(rows, _ORDER)], ["n", "o"])
+    form = DocumentForm(Schema.parse(ddl), Vocabulary("r", "rs", paths=named))
+    path = Path(tmp_path_factory.mktemp("fields") / "d.xml")
+    path.write_bytes(b"".join(map(bytes, form.document([(table, [])], Exactness.EXACT, NOW))))
+    options = {"path": str(path), "rowTag": "r", **{f"path.{field}": path for field, path in named}}
+    pieces = list(WholeReading(SourceOptions.parse(options, ddl)).pieces())
+    found = [row["o"] for piece in pieces for row in piece.tuples.to_pylist()]
+    assert found == [o and {**o, "w": o["w"] or None} for o in rows]
+
+
+@pytest.mark.parametrize(
+    ("field", "path", "refusal"),
+    [("o.x", "a/b", "has several steps"), ("o.q", "a", "names no field"), ("q.x", "a", "names no field")],
+)
+def test_a_path_that_leads_to_no_field_is_refused(field: str, path: str, refusal: str) -> None:
+    with pytest.raises(UsageError, match=refusal):
+        DocumentForm(Schema.parse("n INT, o STRUCT<x: INT>"), Vocabulary("r", "rs", paths=((field, path),)))

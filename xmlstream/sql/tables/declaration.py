@@ -29,7 +29,14 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import place_in_query, refusal
 from xmlstream.sql.refused.supported import require_types
-from xmlstream.sql.tables.stream_options import PUNCTUATE, punctuated, require_no_table, written_rules
+from xmlstream.sql.tables.stream_options import (
+    PUNCTUATE,
+    parted_domains,
+    punctuated,
+    require_no_table,
+    with_domains,
+    written_rules,
+)
 from xmlstream.sql.tables.streams import spark_stream
 
 if TYPE_CHECKING:
@@ -96,6 +103,12 @@ class Declaration:
             return []
         found = ((rule.at, rule.condition) for rule in written_rules(rules.text) if rule.condition is not None)
         return [rules.part(at, at + len(condition)) for at, condition in found]
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether its rules, or its domains, may be lists in static tables: `sid from senders`."""
+        lists = (text for name, text in self.options.items() if name.lower() in (PUNCTUATE, "domains"))
+        return any("from" in text.lower().split() for text in lists)
 
     def require_rosters(self, tables: Container[str]) -> None:
         """Refuses a roster in `punctuate` that is the name of a table or a view, in lower case."""
@@ -169,6 +182,7 @@ def scan(
         schema = Schema.parse(schema).ddl()
     above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
     plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
+    plain, listed = _without_lists(plain)
     if using == STREAM:
         node = spark_stream(name, plain, schema, frame)
     else:
@@ -177,9 +191,21 @@ def scan(
         read = SourceOptions.parse(plain, schema, giver="user")
         Document.at(read.path)  # refuses a path on another file system
         node = source(name, read)
+    if listed:
+        node = with_domains(node, listed)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node
+
+
+def _without_lists(options: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
+    """The options without the domains that tables list, and these."""
+    key = next((key for key in options if key.lower() == "domains"), "")
+    if "from" not in options.get(key, "").lower().split():
+        return options, ""
+    written, listed = parted_domains(options[key])
+    rest = {name: text for name, text in options.items() if name != key}
+    return rest | ({key: written} if written else {}), listed
 
 
 def in_zone(node: Node, zone: str) -> Node:

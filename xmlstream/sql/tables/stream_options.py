@@ -32,7 +32,7 @@ from xmlstream.operators.punctuators.order import ByClock, ByOrder
 from xmlstream.operators.punctuators.predicate import ByPredicate
 from xmlstream.operators.punctuators.roster import ByRoster, Listed
 from xmlstream.operators.punctuators.rule import Rule
-from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.plan.nodes import Node, Scan, Static, leaf
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError, UsageError
 from xmlstream.punct_ns.notation import parse_pattern
@@ -62,9 +62,13 @@ def punctuated(node: Node, text: str) -> Node:
     """
     # Counts stand above what may close their groups earlier, which they then forget.
     rules = sorted(rules_of(text, node.schema), key=lambda rule: isinstance(rule, ByCount))
-    assert isinstance(node.operator, Scan | Streams)
-    scan = node.operator
-    return ruled(node, rules, scan.options.ungrammatical if isinstance(scan, Scan) else scan.ungrammatical)
+    return ruled(node, rules, _ungrammatical(node))
+
+
+def _ungrammatical(node: Node) -> Ungrammatical:
+    scan = leaf(node).operator
+    assert isinstance(scan, Scan)
+    return scan.options.ungrammatical
 
 
 def ruled(node: Node, rules: Sequence[Rule], ungrammatical: Ungrammatical) -> Node:
@@ -109,6 +113,38 @@ def _each_punctuated(node: Node, rules: Sequence[Rule], ungrammatical: Ungrammat
     joined = replace(streams, rule=replace(streams.rule, keys=keys), positions=streams.positions or bool(rosters))
     whole = Node(joined, (below,), node.label)
     return _ruled(whole, (replace(each, attribute=None, slack=None) for each in rosters), ungrammatical)
+
+
+def with_domains(node: Node, text: str) -> Node:
+    """A source with what static tables list as the domains of some attributes: `sid from senders`.
+
+    Raises:
+        UsageError: There is no such attribute.
+    """
+    rules = []
+    for part in split_outside(text, ",", quotes=_QUOTES):
+        name, listed = split_name(part)
+        table = _FROM.fullmatch(listed)
+        assert table is not None
+        attribute = node.schema.attribute(name)
+        column = (table["column"] or attribute.name).strip("`")
+        rules.append(
+            ByRoster(None, attribute.name, (), listed=Listed(table["table"].strip("`"), column), is_domain=True)
+        )
+    return ruled(node, rules, _ungrammatical(node))
+
+
+def parted_domains(text: str) -> tuple[str, str]:
+    """The domains of an option that are written out, and those that tables list: `sid from senders`.
+
+    >>> parted_domains("hour 0.., sid from senders, hall {1, 2}")
+    ('hour 0.., hall {1, 2}', 'sid from senders')
+    """
+    written, listed = list[str](), list[str]()
+    for part in split_outside(text, ",", quotes=_QUOTES):
+        is_listed = bool(part.strip()) and _FROM.fullmatch(split_name(part)[1]) is not None
+        (listed if is_listed else written).append(part.strip())
+    return ", ".join(written), ", ".join(listed)
 
 
 def rules_of(text: str, schema: Schema) -> Iterator[Rule]:
