@@ -1,7 +1,6 @@
 """Rules where a subquery may stand in an expression, as part of the allow-list of SQL.
 
-A subquery may stand in WHERE and in an item of SELECT. As a value it must have one row whatever the tuples are: that of
-an aggregate without GROUP BY.
+A subquery may stand in WHERE and in an item of SELECT. As a value it has one attribute.
 """
 
 from __future__ import annotations
@@ -66,13 +65,14 @@ def _is_misplaced(node: exp.Expr) -> bool:
     return _is_of_groups(top) or not (isinstance(top, exp.Where) or _is_item(top))
 
 
-def _may_have_other_rows(query: exp.Expr) -> bool:
-    """Whether a query may have several items, several rows, or none."""
-    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.expressions[0].find(exp.Window):
+def _is_no_value(query: exp.Expr) -> bool:
+    """Whether a query has several items, or functions with OVER."""
+    select = query
+    while isinstance(select, exp.SetOperation | exp.Subquery):
+        select = select.this
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
         return True
-    return not aggregates_in(*query.expressions) or any(
-        map(query.args.get, ("group", "having", "qualify", "limit", "offset"))
-    )
+    return select is query and query.expressions[0].find(exp.Window) is not None
 
 
 def _is_beside_groups(item: exp.Expr) -> bool:
@@ -131,9 +131,9 @@ SUBQUERY_PLACES: tuple[Place, ...] = (
     ),
     (
         exp.Query,
-        lambda node: _is_value(node) and _may_have_other_rows(node.unnest()),
-        "a subquery that may have several rows, or none, is not supported as a value",
-        "select one aggregate, without GROUP BY: (SELECT max(a) FROM u WHERE u.id = s.id)",
+        lambda node: _is_value(node) and _is_no_value(node.unnest()),
+        "a subquery of several attributes, or with OVER, is not supported as a value",
+        "select one attribute or aggregate: (SELECT max(a) FROM u WHERE u.id = s.id)",
     ),
     (
         exp.Query,
