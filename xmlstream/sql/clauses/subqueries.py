@@ -210,9 +210,21 @@ class Subqueries:
             return select, relation
         replaced = select.copy()
         for item in replaced.expressions:
+            name = None if item.alias else self._name(item.unnest(), relation)
             tree, relation = self._with_values(item, relation, of_where=False)
-            item.replace(tree)
+            item.replace(tree if name is None else exp.alias_(tree, name, quoted=True))
         return replaced, relation
+
+    def _name(self, item: exp.Expr, around: Relation) -> str | None:
+        """Spark's name of an item that is a subquery or EXISTS, after the names of the query around; else None."""
+        if not isinstance(item, exp.Exists | exp.Query):
+            return None
+        query, outer = (item.this if isinstance(item, exp.Exists) else item).unnest(), list[exp.Column]()
+        if isinstance(query, exp.Select):
+            inner, correlated = self.within(query, around)
+            outer = [column for each in correlated for column in _from_around(each, inner, around)]
+        called = "exists" if isinstance(item, exp.Exists) else "scalarsubquery"
+        return f"{called}({', '.join(dict.fromkeys(column.name for column in outer))})"
 
     def _either(self, plain: exp.Expr, test: exp.Expr, around: Relation) -> Relation:
         """The tuples for which a plain condition is true, and of the others those for which the test is."""

@@ -184,7 +184,7 @@ REFUSALS = [
     ("SELECT id FROM s WHERE v IN ((SELECT w FROM u))", "v", "a single value", "brackets"),
     ("SELECT id FROM s WHERE v = (SELECT max(w), min(w) FROM u)", "max", "several attributes", "one attribute"),
     ("SELECT id FROM s WHERE v = (SELECT sum(w) OVER (ORDER BY x) FROM u)", "sum", "with OVER", "max(a)"),
-    ("SELECT id, (SELECT max(w) FROM u) FROM s", "max", "without a name", "AS m"),
+    ("SELECT id, (SELECT max(w) FROM u) + 1 FROM s", "max", "without a name", "AS m"),
     ("SELECT k, (SELECT max(w) FROM u) AS m FROM s GROUP BY k", "max", "beside aggregates", "in a query around"),
     ("SELECT max(v) - (SELECT max(w) FROM u) AS m FROM s", "max(w)", "beside aggregates", "in a query around"),
     ("SELECT k FROM s GROUP BY k HAVING max(v) > (SELECT max(w) FROM u)", "max(w)", "not supported here", "around"),
@@ -226,3 +226,17 @@ def test_several_rows_of_a_value_are_an_error_that_says_so(value: str) -> None:
         with pytest.raises(XmlStreamError, match="a subquery that is used as one value has 2 rows") as raised:
             case.slice(s=[(1, 2, 1), xt.END], u=[] if "GROUP" not in value else [xt.END])
     assert raised.value.hint == "select max(…) in it, or write a condition that leaves one row"
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ("(SELECT max(w) FROM u)", "scalarsubquery()"),
+        ("(SELECT w FROM u WHERE u.k = s.k AND u.x = s.v AND s.k = u.w)", "scalarsubquery(k, v)"),
+        ("EXISTS (SELECT 1 FROM u)", "exists()"),
+        ("EXISTS (SELECT 1 FROM u WHERE u.k = s.k AND u.w < s.v)", "exists(k, v)"),
+        ("exists (SELECT max(w) FROM u GROUP BY k)", "exists()"),
+    ],
+)
+def test_an_item_without_a_name_has_that_of_spark(item: str, name: str) -> None:
+    assert read(STREAM + f"SELECT id, {item} FROM s").sketch().schema.names == ("id", name)
