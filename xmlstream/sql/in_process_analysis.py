@@ -33,6 +33,7 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema, structured
 from xmlstream.punct_ns.slices import quoted
+from xmlstream.sources.xml.parser.plain_tables import not_plain
 from xmlstream.sql.spark.analysis import WholeAnalyst
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ class ProvenAnalyst(WholeAnalyst):
             case Static(format=str() as format_, options=options, schema=schema) if format_ != POSTGRESQL:
                 given = dict(options)
                 require_known_scheme(given.pop("path"))
-                require_readable(format_, schema.ddl(), given, self._zone)
+                if format_.lower() != "xml":
+                    require_readable(format_, schema.ddl(), given, self._zone)
+                elif reason := not_plain(schema, given):
+                    raise NotProven(reason)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")
             case Punctuate(rule=ByOrder() | ByRoster() as rule) if rule.attribute is not None and rule.slack:

@@ -247,13 +247,19 @@ def _tables(
 
     declared = {name.lower(): node for name, node in tables.items()}
     for name, declaration in declarations.items():
-        if name not in targets and declaration.has_lists:
+        if name not in targets and _has_lists(declaration):
             with declaration.placed():
                 tables[declaration.name] = with_lists(
                     tables[declaration.name], lambda of: declared.get(of.lower()) or other(of)
                 )
     others = {name: other(name) for name in _others(statements, declarations)}
     return tables | {name: node for name, node in others.items() if node is not None}
+
+
+def _has_lists(declaration: Declaration) -> bool:
+    """Whether rules or domains of a table may be lists in static tables: `sid from senders`."""
+    lists = (text for name, text in declaration.options.items() if name.lower() in ("punctuate", "domains"))
+    return any("from" in text.lower().split() for text in lists)
 
 
 def table_of_session(spark: SparkSession, name: str) -> Node | None:

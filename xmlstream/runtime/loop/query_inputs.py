@@ -17,6 +17,7 @@ from zlib import crc32
 
 from xmlstream.dataclasses import replace
 from xmlstream.extensions import extension
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.frames.expression import Column
 from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster
@@ -37,9 +38,12 @@ from xmlstream.session.spark_errors import first_cause
 from xmlstream.sources.local_paths import absolute, split_glob
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf
 from xmlstream.sources.xml.parser.findings_collector import Findings
+from xmlstream.sources.xml.parser.plain_tables import not_plain, plain_rows
 from xmlstream.sources.xml.slices.micro_batches import StagedRange
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from xmlstream.operators.frames.frame import Engine, Frame
 
 
@@ -131,9 +135,29 @@ def _frame(engine: Engine, static: Static, path: str) -> Frame:
     if static.access is not None:
         rows = extension("rows of postgresql")(static.access.place, static.schema)
         return engine.rows(rows, static.schema.ddl())
+    if static.format.lower() == "xml" and engine.name != "spark" and (rows := _plain_rows(engine, static, path)):
+        return rows
     options = {"mode": "FAILFAST", **dict(static.options)}
     options.pop("path")
     return engine.files(static.format, static.schema.ddl(), options, path)
+
+
+def _plain_rows(engine: Engine, static: Static, path: str) -> Frame | None:
+    """The rows of a static table of plain XML, read here; None for what is left to Spark by an engine that has it.
+
+    Raises:
+        NotProven: The engine has no Spark.
+    """
+    options = dict(static.options)
+    reason = not_plain(static.schema, options) or ("XML in an object store" if is_object_url(path) else None)
+    found: pa.Table | str = reason or plain_rows(
+        (file for file in _there(path) if not file.name.startswith((".", "_"))), static.schema, options
+    )
+    if not isinstance(found, str):
+        return engine.rows(found, static.schema.ddl())
+    if hasattr(engine, "choice"):
+        return None
+    raise NotProven(found)
 
 
 @contextmanager

@@ -104,12 +104,6 @@ class Declaration:
         found = ((rule.at, rule.condition) for rule in written_rules(rules.text) if rule.condition is not None)
         return [rules.part(at, at + len(condition)) for at, condition in found]
 
-    @property
-    def has_lists(self) -> bool:
-        """Whether its rules, or its domains, may be lists in static tables: `sid from senders`."""
-        lists = (text for name, text in self.options.items() if name.lower() in (PUNCTUATE, "domains"))
-        return any("from" in text.lower().split() for text in lists)
-
     def require_rosters(self, tables: Container[str]) -> None:
         """Refuses a roster in `punctuate` that is the name of a table or a view, in lower case."""
         if (rules := self.values.get(PUNCTUATE)) is not None:
