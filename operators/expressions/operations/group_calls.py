@@ -115,6 +115,9 @@ class GroupCall(ArrowCall):
         keys, there = _folded(key), {name.lower(): name for name in table.column_names}
         if len(there) < table.num_columns:
             raise TypeError("two of its columns have one name")
+        names = {field.name.lower(): field.name for field in self._fields}
+        if lacking := names.keys() - keys.keys() - there.keys():
+            raise TypeError(f"it lacks the column {names[min(lacking)]}")
         columns: dict[str, pa.ChunkedArray[Any] | pa.Array[Any]] = {}
         for field in self._fields:
             name, type_ = field.name.lower(), any_arrow_type(field.type)
@@ -125,8 +128,7 @@ class GroupCall(ArrowCall):
                     other = next(value for value in given.to_pylist() if repr(value) != repr(only[0].as_py()))
                     raise ValueError(f"it has {field.name} = {in_brief(other)}, and that column is the key")
                 given = only.take(pa.array([0] * table.num_rows, pa.int32()))
-            elif given is None:
-                raise TypeError(f"it lacks the column {field.name}")
+            assert given is not None
             columns[field.name] = given
         return pa.table(columns)
 

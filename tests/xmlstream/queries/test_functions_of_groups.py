@@ -298,6 +298,34 @@ def test_without_what_closes_its_key_a_query_is_unsafe(in_process: InProcessSess
     assert "what it keeps is bounded" in text
 
 
+def test_rows_of_open_groups_outlive_a_restart_and_a_change(in_process: InProcessSession, tmp_path: Path) -> None:
+    def run(output: str, documents: list[str], *columns: str, change: bool = False) -> list[str]:
+        given = stream(in_process, tmp_path, *documents).select(*columns)
+        query = given.group_by("k").apply(lambda rows: {"n": rows.num_rows, "s": sum(rows["v"].to_pylist())}, SUMS)
+        query.run(tmp_path / output, checkpoint=tmp_path / "state", keep_open=True, change=change)
+        return [text for path in sorted((tmp_path / output).glob("*.xml")) for text in ROWS.findall(path.read_text())]
+
+    documents = ["1,5 2,6", "1,7 2,1 <1>", "2,3 <2>"]
+    assert run("out", documents[:1], "v", "k", "v + 1 AS w") == []
+    assert run("out", documents[:2], "v", "k", "v + 1 AS w") == ["<k>1</k><n>2</n><s>12</s>"]
+    with pytest.raises(xs.StateError, match="belongs to another query"):
+        run("out", documents, "v", "k")
+    assert run("new", documents, "v", "k", change=True) == ["<k>2</k><n>3</n><s>10</s>"]
+
+
+SUMS, ROWS = "k INT, n INT, s DOUBLE", re.compile("<row>(.*?)</row>")
+
+
+def test_open_groups_have_answers_so_far(in_process: InProcessSession, tmp_path: Path) -> None:
+    query = stream(in_process, tmp_path, "1,5 2,6", "1,7 <1>").group_by("k").apply(listed, LISTED)
+    handle = query.start(tmp_path / "out", tmp_path / "state")
+    try:
+        handle.processAllAvailable()
+        assert handle.so_far().to_arrow().to_pylist() == [{"k": 2, "n": 1, "vs": [6.0]}]
+    finally:
+        handle.stop()
+
+
 MODULE = """
 def listed(key, rows):
     yield {"n": rows.num_rows, "vs": rows["v"].to_pylist()}
