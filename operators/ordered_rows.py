@@ -197,7 +197,8 @@ class OrderedRows(InOrder):
 
     def parameters(self, output: Schema) -> str:
         answers = (f"{over} AS `{over.attribute.name}`" for over in self.functions)
-        return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
+        order = f" by {keys_line(self.keys) or 'arrival'}" if self.keys or self.keeps_order else ""
+        return f"({', '.join(self.groups)}) {', '.join(answers)}{order}"
 
     def pruned(self, needed: AbstractSet[str]) -> Self:
         """The operator with the needed functions only; all attributes of the input may decide its order."""

@@ -26,6 +26,7 @@ from xmlstream.plan.nodes import Names, Node, unique
 from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.punct_ns.slices import own, quoted
+from xmlstream.sql.clauses.joining import type_of
 from xmlstream.sql.clauses.plan_builder import combined_relation, keyed, select_items, where, with_time
 from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
@@ -251,8 +252,9 @@ def _of_the_set(
             if key.name.endswith((START, END)):
                 what = "a time window that is not a key of each set is not supported"
                 raise listed.text.error(what, key, "write each set as a query, and combine them with UNION ALL")
-            ((name, domain),) = analyst.columns(listed.relation.node.schema, [text])
-            found[text] = name, cast_to(exp.null(), domain.type)
+            node = listed.relation.node
+            name = key.name if isinstance(key, exp.Column) else analyst.columns(node.schema, [text])[0][0]
+            found[text] = name, cast_to(exp.null(), type_of(node, key, analyst))
     for call in (call for tree in (*listed.trees, *having) for call in tree.find_all(exp.Anonymous)):
         if call_name(call) not in GROUPING:
             continue

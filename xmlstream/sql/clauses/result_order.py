@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from xmlstream.operators.expressions.aggregates import Over
-from xmlstream.operators.expressions.dialect import expression, render
+from xmlstream.operators.expressions.dialect import as_read, expression, render
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.operators.project import Project
 from xmlstream.operators.row_window import RowWindow
@@ -34,7 +34,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 from xmlstream.sql.spark.functions import is_aggregate
 
-_KEY = "key of ORDER BY"
+_KEY = "ORDER BY "
 
 
 def keys_among(listed: SelectList, order: exp.Order) -> tuple[SelectList, list[int | None]]:
@@ -56,7 +56,7 @@ def keys_among(listed: SelectList, order: exp.Order) -> tuple[SelectList, list[i
         found = _resolved(tree, listed)
         if (text := render(found.unnest())) not in trees:
             trees.append(text)
-            hidden.append(Item(f"{_KEY} {len(hidden) + 1}", found))
+            hidden.append(Item(f"{_KEY}{as_read(tree).replace('`', '')}", found))
         places.append(trees.index(text))
     return listed.beside(hidden), places
 

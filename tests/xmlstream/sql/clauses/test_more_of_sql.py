@@ -320,6 +320,26 @@ def rows_of(items: Iterable[object], query: str) -> list[list[tuple[object, ...]
         return [[tuple(row.values()) for row in case.slice(s=[item]).rows] for item in items]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM s ORDER BY v DESC NULLS LAST, id NULLS FIRST",
+        "SELECT max(v) AS m FROM s GROUP BY k ORDER BY k NULLS FIRST",
+        "SELECT id, -v AS v FROM s ORDER BY s.v NULLS FIRST, k NULLS FIRST, id NULLS FIRST LIMIT 5",
+    ],
+)
+def test_what_is_sorted_by_an_attribute_that_is_left_out_comes_in_order(query: str) -> None:
+    with duckdb.connect() as duck:
+        duck.execute("CREATE TABLE s (id INT, k INT, v INT)")
+        insert(duck, "s", S)
+        expected = duck.execute(query).fetchall()
+    with Case(prepared(TABLES + query, allow_unsafe=True)) as case:
+        case.slice(s=closing(S)[:3])
+        case.restart()
+        case.slice(s=[*closing(S)[3:], xt.END])
+        assert case.tuples == expected
+
+
 def test_a_row_that_the_plain_alternative_selects_waits_for_no_other() -> None:
     query = "SELECT id FROM s WHERE v > 1 OR k IN (SELECT k FROM u)"
     with Case(prepared(TABLES + query, allow_unsafe=True)) as case:
