@@ -178,12 +178,20 @@ def render(tree: exp.Expr) -> str:
 
 
 def as_read(tree: exp.Expr) -> str:
-    """The tree as Spark SQL, with functions spelt as in the text, so that Spark parses it like the text.
+    """The tree as Spark SQL, with functions and IS NOT NULL as in the text, so that Spark parses it like the text.
 
-    >>> as_read(expression("MAX( a )+1"))
-    'MAX(`a`) + 1'
+    >>> as_read(expression("MAX( a )+1")), as_read(expression("a IS NOT NULL"))
+    ('MAX(`a`) + 1', '`a` IS NOT NULL')
     """
-    return tree.sql(dialect=StreamSql, identify=True, normalize_functions=False, comments=False)
+    return tree.transform(_of_presence).sql(dialect=StreamSql, identify=True, normalize_functions=False, comments=False)
+
+
+def _of_presence(node: exp.Expr) -> exp.Expr:
+    """The node; sqlglot's NOT a IS NULL as a IS NOT NULL."""
+    match node:
+        case exp.Not(this=exp.Is(this=of, expression=exp.Null())):
+            return exp.Is(this=of, expression=exp.Not(this=exp.Null()))
+    return node
 
 
 def type_text(type_: exp.DataType) -> str:

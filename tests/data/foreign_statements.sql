@@ -124,6 +124,7 @@ SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS m FROM t;
 -- refused
 SELECT k, product(v) AS p FROM t GROUP BY k;
 -- on Spark
+-- = SELECT sqrt(count(w)) * sum(power(w - m, 3)) / power(sum(power(w - m, 2)), 1.5) AS s FROM t, (SELECT avg(w) AS m FROM t)
 SELECT skewness(w) AS s FROM t;
 -- refused
 SELECT entropy(v) AS e FROM t;
@@ -446,6 +447,7 @@ SELECT position('o' IN channel) AS x FROM bid;
 SELECT strpos(channel, 'o') AS x FROM bid;
 SELECT concat_ws('-', channel, 'x') AS x FROM bid;
 -- on Spark
+-- = SELECT channel AS x FROM bid WHERE price < 0
 SELECT initcap(channel) AS x FROM bid WHERE price < 0;
 -- on Spark
 SELECT ascii(channel) AS x, chr(65) AS y FROM bid;

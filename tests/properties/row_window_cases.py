@@ -11,7 +11,7 @@ from tests.oracles import invariants, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
 from tests.samples.strategies import SmallSchema
-from xmlstream.operators.expressions.aggregates import Over
+from xmlstream.operators.expressions.aggregates import TO_THE_END, Over
 from xmlstream.operators.look_ahead import LookAhead
 from xmlstream.operators.row_window import RowWindow
 from xmlstream.operators.sort_order import SortKey
@@ -121,6 +121,22 @@ def looking_ahead_in_groups(space: SmallSchema) -> Case:
     return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True)
 
 
+def looking_at_all(space: SmallSchema) -> Case:
+    """Over all rows of a stream's groups by all but its first attribute: how many there are, and have a first value."""
+    first, *others = space.schema.names
+    functions = (
+        Over(_named("all", "BIGINT"), "count(*)", last=TO_THE_END),
+        Over(_named("some", "BIGINT"), f"count(`{first}`)", last=TO_THE_END),
+    )
+
+    def answer(ts: list[Tuple], i: int) -> Tuple:
+        return len(ts), sum(t[0] is not None for t in ts)
+
+    operator = LookAhead(functions, (), ("stream", *others))
+    specified = invariants.looking_back(lambda t: t[1:], [], answer, 0, space.surroundings)
+    return Case(operator, one(space), specified, [(*t, 1, 0) for t in space.universe], cuts=True)
+
+
 DISTANCES: dict[str, tuple[str, Any]] = {
     "INT": ("1", 1),
     "BIGINT": ("2", 2),
@@ -164,4 +180,5 @@ ROWS: dict[str, Callable[[SmallSchema], Case]] = {
     "row_window, by arrival": counting,
     "look_ahead": looking_ahead,
     "look_ahead, in groups": looking_ahead_in_groups,
+    "look_ahead, at whole groups": looking_at_all,
 }

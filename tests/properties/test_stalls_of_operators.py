@@ -82,6 +82,7 @@ QUERIES = [
     (RowWindow, "SELECT k, CAST(sum(v) OVER (PARTITION BY k ORDER BY t ROWS 1 PRECEDING) AS INT) AS n FROM r"),
     (RowWindow, "SELECT k, lag(v, 1, 0) OVER (ORDER BY t DESC) AS n FROM r"),
     (LookAhead, "SELECT k, lead(v, 2) OVER (PARTITION BY k ORDER BY t) AS n FROM r"),
+    (LookAhead, "SELECT k, max(v) OVER (PARTITION BY k) AS n FROM r"),
     (LookAhead, "SELECT k, max(v) OVER (ORDER BY t, k ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING) AS n FROM r"),
     (TopN, "SELECT k, v AS n FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY t) AS i FROM r) p WHERE i < 3"),
     (Sort, "SELECT k, t, v FROM r ORDER BY t, v DESC"),

@@ -57,8 +57,16 @@ def of_data(failure: BaseException, documents: Sequence[str], slice_: int) -> In
     found = re.search(r"\[([A-Z_]+)[.\w]*\] (.*?)\.?(?: (?:Correct|Use|If) .*| SQLSTATE.*)?$", text)
     if found is None or not (isinstance(failure, QueryError) or "SQLSTATE: 22" in text) or found[1] == "NOT_PROVEN":
         return None
+    where = f"slice {slice_}, which read {few(documents)}"
+    if several := re.search(rf"(\d+){SEVERAL_ROWS}", found[2]):
+        what = f"a subquery that is used as one value has {several[1]} rows"
+        return InputError(what, where=where, hint="select max(…) in it, or write a condition that leaves one row")
     hint = next((hint for part, hint in _CURES.items() if part in found[1]), "correct the source")
-    return InputError(f"{found[2]} [{found[1]}]", where=f"slice {slice_}, which read {few(documents)}", hint=hint)
+    return InputError(f"{found[2]} [{found[1]}]", where=where, hint=hint)
+
+
+SEVERAL_ROWS = " rows of a subquery that is used as one value"
+"""What stands behind their number in the text that the value of a subquery of several rows casts to an INT."""
 
 
 _CURES = {

@@ -189,7 +189,7 @@ class Translation:
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
         relation, _ = self._from_and_where(tree, reach)
-        if (call := call_of_groups(tree)) is not None:
+        if isinstance(tree.expressions[0], exp.Anonymous) and (call := call_of_groups(tree)) is not None:
             return applied(call, relation, self._analyst, self._text)
         written = tree
         if any(item.find(exp.Query) for item in tree.expressions):

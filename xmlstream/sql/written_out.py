@@ -2,24 +2,28 @@
 
 SELECT sum(v) OVER w FROM s WINDOW w AS (PARTITION BY k)    sum(v) OVER (PARTITION BY k)
 SELECT (k, v), struct(k, v + 1)                             named_struct('k', k, 'v', v), … 'col2', v + 1
-SELECT count()                                              count(*)
+SELECT count(), CAST(v AS VARCHAR)                          count(*), CAST(v AS STRING)
+a ASOF JOIN b ON a.k = b.k AND a.t >= b.t                   a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k
 FROM s, UNNEST(s.tags) AS t (tag)                           s LATERAL VIEW explode(s.tags) t AS tag
 SELECT generate_series(1, n) AS i                           explode(CASE WHEN 1 <= n THEN sequence(1, n) END) AS i
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
 
-from xmlstream.operators.expressions.dialect import call_name, offset
+from xmlstream.operators.expressions.dialect import call_name, conjoined, conjuncts, offset
 from xmlstream.operators.expressions.type_rules import whole_number
 from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import EXPLODES
 
 _AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.Is)
+_NOT_OF_SPARK = re.compile(r"(?i)(?:\bAS|::)\s*(?:VARCHAR|CHAR|TEXT)\b(?!\s*\()|\*\s*EXCLUDE\b")
+"""Words that sqlglot reads as Spark's, STRING and EXCEPT, and Spark does not."""
 _PARTS = ("partition_by", "order", "spec")
 
 
@@ -29,11 +33,11 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     Raises:
         QueryError: A window is not defined, or is defined by another one.
     """
-    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE)):
-        if isinstance(node, exp.CTE):
-            node.set("materialized", None)  # how it is computed is the optimizer's
-        else:
-            _calls(node)
+    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
+        if _written(node):
+            rewriting.printed.append(node)
+    if _NOT_OF_SPARK.search(text.text):
+        rewriting.printed.append(tree)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
     for window in tree.find_all(exp.Window):
         if window.args.get("alias") is not None:
@@ -43,17 +47,43 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
         _elements(select, rewriting)
 
 
-def _calls(node: exp.Expr) -> None:
-    """`count()`; a structure without the names of its fields, which has those of the columns in it, as in Spark."""
-    if call_name(node) == "count" and not node.expressions:
-        node.set("expressions", [exp.Star()])
-    if call_name(node) != "struct" and not _is_value(node):
-        return
+def _written(node: exp.Expr) -> bool:
+    """Writes out one node; whether Spark does not read it as it was."""
+    match node:
+        case exp.CTE() if node.args.get("materialized"):  # how it is computed is the optimizer's
+            node.set("materialized", None)
+        case exp.Anonymous() if call_name(node) == "count" and not node.expressions:
+            node.set("expressions", [exp.Star()])
+        case exp.Join() if node.this.args.get("version"):
+            pass  # `From` knows by which attribute
+        case exp.Join(kind="ASOF") if not node.args.get("match_condition") and node.args.get("on") is not None:
+            return _matched(node)
+        case _ if call_name(node) == "struct" or _is_value(node):
+            _structure(node)
+            return False
+        case _:
+            return False
+    return True
+
+
+def _structure(node: exp.Expr) -> None:
+    """A structure without the names of its fields has those of the columns in it, as in Spark."""
     fields = list[exp.Expr]()
     for i, each in enumerate(node.expressions, start=1):
         name = each.alias_or_name if isinstance(each, exp.Alias | exp.Column | exp.Dot) else f"col{i}"
         fields += [exp.Literal.string(name), each.unalias()]
     node.replace(exp.Anonymous(this="named_struct", expressions=fields))
+
+
+def _matched(join: exp.Join) -> bool:
+    """ASOF JOIN as DuckDB has it: the one comparison in ON becomes MATCH_CONDITION."""
+    parts = conjuncts(join.args["on"])
+    compared = [part for part in parts if isinstance(part, exp.GTE | exp.GT | exp.LTE | exp.LT)]
+    if len(compared) != 1:
+        return False
+    join.set("match_condition", compared[0].copy())
+    join.set("on", conjoined(part.copy() for part in parts if part is not compared[0]))
+    return True
 
 
 def _is_value(node: exp.Expr) -> bool:

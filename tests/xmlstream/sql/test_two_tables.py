@@ -71,6 +71,8 @@ QUERIES = [
     "SELECT hour, hour IN (SELECT a FROM n) AS i, t NOT IN (SELECT t FROM s2) AS j FROM s1",
     "SELECT hour FROM s1 WHERE t > 60 OR EXISTS (SELECT 1 FROM s2 WHERE s2.hour = s1.hour AND s2.t > s1.t)",
     "SELECT hour FROM s1 WHERE NOT (t > 60 OR min IN (SELECT min FROM s2))",
+    "SELECT hour, (SELECT b FROM n WHERE b = s1.min) AS m, (SELECT min(sid) FROM s2 GROUP BY sid) AS s FROM s1",
+    "SELECT hour, (SELECT a FROM n ORDER BY a DESC LIMIT 1) AS m FROM s1",
     "SELECT hour, min FROM s1 EXCEPT ALL SELECT hour, min FROM s2",
     "SELECT hour, t FROM s1 INTERSECT ALL (SELECT hour, t FROM s1 UNION ALL SELECT hour, t FROM s2)",
     "SELECT t FROM s1 ORDER BY hour, s1.min DESC, sid, t",

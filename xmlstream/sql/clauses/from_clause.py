@@ -135,11 +135,13 @@ class From:
     def _joined(self, left: Relation, right: Relation, how: How, found: JoinCondition, join: exp.Join) -> Relation:
         if not is_asof(join):
             return joined(left, right, how, found, self._analyst, self._text, join)
+        if (version := join.this.args.get("version")) is not None:
+            moment = exp.column(self._time(right, version), table=join.this.alias_or_name)
+            join.set("match_condition", exp.GTE(this=version.expression.copy(), expression=moment))
+            join.set("kind", "ASOF")
+            join.this.set("version", None)
         match = join.args.get("match_condition")
         match = None if match is None else resolve(match, left.beside(right), self._text)
-        if (version := join.this.args.get("version")) is not None:
-            at = resolve(version.expression, left, self._text)
-            match = exp.GTE(this=at, expression=named(self._time(right, version)))
         kind: AsofKind = "left" if how == "left" else "inner"
         return joined_asof(left, right, kind, found, match, self._analyst, self._text, join)
 
@@ -171,8 +173,9 @@ class From:
         return Relation(select_items(whole.node, items, self._analyst).node, (*_qualified([*merged]), *keys, *rest))
 
     def _time(self, table: Relation, version: exp.Version) -> str:
-        """The attribute by which a table has a state at each time: its only moment."""
-        moments = [a.name for a in table.node.schema if a.domain.sql.kind in ("TIMESTAMP", "TIMESTAMP_NTZ")]
+        """The attribute by which a table has a state at each time: its only moment, by its name in the query."""
+        of = {a.name for a in table.node.schema if a.domain.sql.kind in ("TIMESTAMP", "TIMESTAMP_NTZ")}
+        moments = [field.name for field in table.fields if field.attribute in of]
         if len(moments) != 1:
             what = (
                 f"FOR SYSTEM_TIME AS OF needs a table with one attribute of TIMESTAMP, and this one has {len(moments)}"

@@ -305,14 +305,8 @@ def joined_asof(
             side with the right by >= or >; a further condition is not a lower bound of the right side's attribute in
             MATCH_CONDITION.
     """
-    if match is None:  # as DuckDB has it: the one comparison in ON
-        compared = [
-            part for part in condition.residual if isinstance(part.unnest(), exp.GTE | exp.GT | exp.LTE | exp.LT)
-        ]
-        if len(compared) != 1:
-            raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
-        (match,) = compared
-        condition = replace(condition, residual=tuple(part for part in condition.residual if part is not match))
+    if match is None:
+        raise text.error("an ASOF JOIN without MATCH_CONDITION is not supported", at, _MATCH_HINT)
     if not condition.equal:
         raise no_equality("an ASOF JOIN", at, text)
     sides, strict = _order(match.unnest(), left, right, text)

@@ -7,6 +7,7 @@
                                                       if y may be null, also LEFT ANTI JOIN t ON y IS NULL AND …
     (SELECT max(y) FROM t)                            JOIN (SELECT max(y) FROM t), which has one row
     (SELECT max(y) FROM t WHERE t.b = s.b)            LEFT JOIN (SELECT b, max(y) FROM t GROUP BY b) ON s.b = t.b
+    (SELECT y FROM t WHERE t.b = s.b)                 (SELECT max(y) FROM t WHERE t.b = s.b), an error of several rows
 
     WHERE p OR EXISTS (…)                             WHERE p UNION ALL the others LEFT SEMI JOIN …
     anywhere else, IN and EXISTS                      the tuples with a partner, marked true, UNION ALL those without
@@ -39,6 +40,7 @@ from xmlstream.operators.group_by import GroupBy
 from xmlstream.operators.project import Project
 from xmlstream.operators.select import Select
 from xmlstream.plan.nodes import Names, Node, narrowed, unique
+from xmlstream.session.spark_errors import SEVERAL_ROWS
 from xmlstream.sql.clauses.grouping import SelectList, aggregates_of, over_groups
 from xmlstream.sql.clauses.joining import (
     How,
@@ -208,9 +210,21 @@ class Subqueries:
             return select, relation
         replaced = select.copy()
         for item in replaced.expressions:
+            name = None if item.alias else self._name(item.unnest(), relation)
             tree, relation = self._with_values(item, relation, of_where=False)
-            item.replace(tree)
+            item.replace(tree if name is None else exp.alias_(tree, name, quoted=True))
         return replaced, relation
+
+    def _name(self, item: exp.Expr, around: Relation) -> str | None:
+        """Spark's name of an item that is a subquery or EXISTS, after the names of the query around; else None."""
+        if not isinstance(item, exp.Exists | exp.Query):
+            return None
+        query, outer = (item.this if isinstance(item, exp.Exists) else item).unnest(), list[exp.Column]()
+        if isinstance(query, exp.Select):
+            inner, correlated = self.within(query, around)
+            outer = [column for each in correlated for column in _from_around(each, inner, around)]
+        called = "exists" if isinstance(item, exp.Exists) else "scalarsubquery"
+        return f"{called}({', '.join(dict.fromkeys(column.name for column in outer))})"
 
     def _either(self, plain: exp.Expr, test: exp.Expr, around: Relation) -> Relation:
         """The tuples for which a plain condition is true, and of the others those for which the test is."""
@@ -380,8 +394,7 @@ class Subqueries:
 
     def _value(self, query: exp.Expr, around: Relation, *, is_strict: bool) -> tuple[exp.Expr, Relation]:
         """The value of a subquery as an expression over names, and the relation that has these names."""
-        select, taken = query.unnest(), around.node.schema.names
-        assert isinstance(select, exp.Select)  # `subquery_places` refuses others
+        select, taken = _of_one_row(query.unnest()), around.node.schema.names
         inner, correlated = self.within(select, around)
         require_own_names(select.expressions, inner, around, self.text)
         if not correlated:
@@ -449,6 +462,34 @@ def _is_shaped(query: exp.Expr) -> bool:
     if not isinstance(query, exp.Select) or any(map(query.args.get, _SHAPES)):
         return True
     return bool(aggregates_in(*query.expressions)) or any(map(queries_in, query.expressions))
+
+
+def _of_one_row(query: exp.Expr) -> exp.Select:
+    """A query for a value, with one row for whatever rows; of several, the value is an error.
+
+    >>> from xmlstream.operators.expressions.dialect import expression
+    >>> def shown(text: str) -> str:
+    ...     return render(_of_one_row(expression(f"({text})").this)).replace("`", "").partition("> 0 THEN ")[2]
+    >>> shown("SELECT y + 1 FROM t"), shown("SELECT y FROM t ORDER BY z LIMIT 1")
+    ('max(y + 1) END FROM t', 'max(v) END FROM (SELECT y FROM t ORDER BY z LIMIT 1) AS q(v)')
+    """
+    if isinstance(query, exp.Select) and aggregates_in(*query.expressions) and not any(map(query.args.get, _SHAPES)):
+        return query
+    if isinstance(query, exp.Select) and not any(map(query.args.get, (*_SHAPES, "distinct"))):
+        plain, item = query.copy(), query.expressions[0].unalias()
+    else:
+        alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier("v")])
+        plain = exp.Select(from_=exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
+        item = exp.column("v")
+    value = expression(
+        f"CASE WHEN count(*) < 2 THEN max(v) WHEN CAST(CAST(count(*) AS STRING) || '{SEVERAL_ROWS}' AS INT) > 0"
+        " THEN max(v) END"
+    )
+    whole = value.transform(lambda node: item.copy() if isinstance(node, exp.Column) else node, copy=False)
+    for node in whole.walk():
+        node.meta.setdefault("start", offset(query))
+    plain.set("expressions", [whole])
+    return plain
 
 
 def _require_no_aggregate(condition: exp.Expr, text: QueryText) -> None:

@@ -108,6 +108,7 @@ _PARTS = {
     "db": ("a table name with a database", "name a table that the query declares"),
     "version when": ("a table as of another time here", f"join it; {VERSIONS}"),
     "placeholder parameter": ("a parameter", "variables are written ${NAME}"),
+    "limit_options": ("LIMIT with PERCENT or WITH TIES", "write LIMIT 10, or QUALIFY rank() OVER (ORDER BY v) <= 10"),
     "propertyeq": ("the operator :=", "write named_struct('a', 1)"),
     "regexpilike": ("the operator ~*", "write lower(text) RLIKE '^a'"),
     "slice": ("[a:b]", "on Spark write slice(tags, 1, 2), which has the place and the number of elements"),

@@ -1,7 +1,6 @@
 """Rules where a subquery may stand in an expression, as part of the allow-list of SQL.
 
-A subquery may stand in WHERE and in an item of SELECT. As a value it must have one row whatever the tuples are: that of
-an aggregate without GROUP BY.
+A subquery may stand in WHERE and in an item of SELECT. As a value it has one attribute.
 """
 
 from __future__ import annotations
@@ -66,13 +65,14 @@ def _is_misplaced(node: exp.Expr) -> bool:
     return _is_of_groups(top) or not (isinstance(top, exp.Where) or _is_item(top))
 
 
-def _may_have_other_rows(query: exp.Expr) -> bool:
-    """Whether a query may have several items, several rows, or none."""
-    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.expressions[0].find(exp.Window):
+def _is_no_value(query: exp.Expr) -> bool:
+    """Whether a query has several items, or functions with OVER."""
+    select = query
+    while isinstance(select, exp.SetOperation | exp.Subquery):
+        select = select.this
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
         return True
-    return not aggregates_in(*query.expressions) or any(
-        map(query.args.get, ("group", "having", "qualify", "limit", "offset"))
-    )
+    return select is query and query.expressions[0].find(exp.Window) is not None
 
 
 def _is_beside_groups(item: exp.Expr) -> bool:
@@ -82,38 +82,37 @@ def _is_beside_groups(item: exp.Expr) -> bool:
     )
 
 
+_WITHIN = "a subquery within an aggregate or OVER is not supported"
+
+
+def _is_asked(node: exp.Expr) -> bool:
+    """Whether the node is EXISTS, IN with a subquery, or a query whose result is a value."""
+    return _is_value(node) if isinstance(node, exp.Query) else _is_test(node)
+
+
+def _asked_and(is_wrong: Callable[[exp.Expr], bool]) -> Callable[[exp.Expr], bool]:
+    return lambda node: _is_asked(node) and is_wrong(node)
+
+
+def _is_unnamed(node: exp.Expr) -> bool:
+    """Whether the node is part of an item without a name; Spark names one that is no more than a subquery."""
+    top = _top(node)
+    return _is_item(top) and not isinstance(top, exp.Alias) and (top is not node or isinstance(node, exp.In))
+
+
 SUBQUERY_PLACES: tuple[Place, ...] = (
     *(
-        (kind, is_asked, "a subquery within an aggregate or OVER is not supported", BELOW)
-        for kind, is_asked in (
-            (exp.Exists, _is_in_aggregate),
-            (exp.In, lambda node: node.args.get("query") is not None and _is_in_aggregate(node)),
-            (exp.Query, lambda node: _is_value(node) and _is_in_aggregate(node)),
-        )
+        (kind, lambda node: _is_asked(node) and _is_in_aggregate(node), _WITHIN, BELOW)
+        for kind in (exp.Exists, exp.In, exp.Query)
     ),
     *(
-        place
-        for kind, name in ((exp.Exists, "EXISTS"), (exp.In, "IN with a subquery"))
-        for place in (
-            (
-                kind,
-                lambda node: _is_test(node) and _is_misplaced(node),
-                f"{name} is supported only in WHERE and in items of SELECT",
-                AS_A_MARK,
-            ),
-            (
-                kind,
-                lambda node: _is_test(node) and _is_item(_top(node)) and not isinstance(_top(node), exp.Alias),
-                "a subquery in SELECT without a name is not supported",
-                "write EXISTS (SELECT …) AS e",
-            ),
-            (
-                kind,
-                lambda node: _is_test(node) and _is_item(_top(node)) and _is_beside_groups(_top(node)),
-                "a subquery beside aggregates or GROUP BY is not supported",
-                AS_A_MARK,
-            ),
+        (
+            kind,
+            lambda node: _is_asked(node) and _is_misplaced(node),
+            f"{name} is supported only in WHERE and in items of SELECT",
+            AS_A_MARK,
         )
+        for kind, name in ((exp.Exists, "EXISTS"), (exp.In, "IN with a subquery"))
     ),
     (
         exp.In,
@@ -131,20 +130,20 @@ SUBQUERY_PLACES: tuple[Place, ...] = (
     ),
     (
         exp.Query,
-        lambda node: _is_value(node) and _may_have_other_rows(node.unnest()),
-        "a subquery that may have several rows, or none, is not supported as a value",
-        "select one aggregate, without GROUP BY: (SELECT max(a) FROM u WHERE u.id = s.id)",
+        lambda node: _is_value(node) and _is_no_value(node.unnest()),
+        "a subquery of several attributes, or with OVER, is not supported as a value",
+        "select one attribute or aggregate: (SELECT max(a) FROM u WHERE u.id = s.id)",
     ),
-    (
-        exp.Query,
-        lambda node: _is_value(node) and _is_item(_top(node)) and not isinstance(_top(node), exp.Alias),
-        "a subquery in SELECT without a name is not supported",
-        "write (SELECT …) AS m",
-    ),
-    (
-        exp.Query,
-        lambda node: _is_value(node) and _is_item(_top(node)) and _is_beside_groups(_top(node)),
-        "a subquery beside aggregates or GROUP BY is not supported",
-        AS_A_COLUMN,
+    *(
+        (kind, _asked_and(is_wrong), what, hint)
+        for kind in (exp.Exists, exp.In, exp.Query)
+        for is_wrong, what, hint in (
+            (_is_unnamed, "an item of SELECT with a subquery in it, without a name, is not supported", "write … AS m"),
+            (
+                lambda node: _is_item(_top(node)) and _is_beside_groups(_top(node)),
+                "a subquery beside aggregates or GROUP BY is not supported",
+                AS_A_COLUMN,
+            ),
+        )
     ),
 )

@@ -37,7 +37,8 @@ _QUERIES: dict[type[exp.Expr], str] = {
     # `_PLACES` refuses all but views of an array's elements.
     exp.Lateral: "this view outer alias",
     exp.Ordered: "this desc nulls_first",
-    **dict.fromkeys((exp.Limit, exp.Offset), "expression"),
+    exp.Limit: "expression expressions",
+    exp.Offset: "expression",
     # `_PLACES` refuses all but ranks and functions over rows around.
     exp.Window: "this partition_by order over alias spec first",
     exp.WindowSpec: "kind start start_side end end_side",
@@ -202,6 +203,12 @@ _PLACES: tuple[Place, ...] = (
         "structures are sorted by their first field: write sort_array(collect_list(named_struct('ts', ts, 'v', v)))",
     ),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
+    (
+        exp.Limit,
+        lambda node: bool(node.expressions),
+        "LIMIT … BY is not supported",
+        "write QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) <= 3",
+    ),
     (
         exp.Limit,
         lambda node: not whole_number(node.expression),

@@ -172,7 +172,8 @@ _PATTERNS = {
 def _translated(error: PySparkException) -> tuple[str, str | None]:
     condition, given = error.getCondition() or "", error.getMessageParameters() or {}
     if (found := _CONDITIONS.get(condition.partition(".")[0])) is None:
-        return _plain(str(error)), None
+        taken = given.get("requiredType", "").replace('"', "")
+        return _plain(str(error)), f"it takes {taken}" if taken else None
     part, what, hint = found
     bare = {name: value.strip('"').replace("`.`", ".").replace("`", "") for name, value in given.items()}
     hint = hint if "{proposal}" not in hint or bare.get("proposal") else ""
