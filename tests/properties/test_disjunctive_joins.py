@@ -72,13 +72,13 @@ class Drawn:
             random.shuffle(found)
             return tuple(found)
 
-        beside = (Atom(random.randrange(3), random.randrange(3), "<>"),) if random.random() < 0.3 else ()
+        form = random.choice(["<>", "<>", "="])
+        beside = (Atom(random.randrange(3), random.randrange(3), form),) if random.random() < 0.3 else ()
         schemes = tuple(tuple(random.sample(SCHEMES, random.randint(0, 3))) for _ in range(2))
         while True:
             alternatives = tuple(atoms(3) for _ in range(random.randint(2, 3)))
-            common = set(alternatives[0]).intersection(*alternatives[1:])
             drawn = Drawn(alternatives, beside, schemes)  # type: ignore[arg-type]
-            if not any(atom.form == "=" for atom in common) and drawn.can_hold():  # else it is a join on what is common
+            if drawn.can_hold():
                 return drawn
 
     def condition(self, random: Random) -> str:
@@ -170,6 +170,16 @@ def test_a_join_on_alternatives_is_safe_if_partners_are_closed_in_the_end(seed: 
     drawn = Drawn.of(random)
     query = drawn.tables() + FORMS[random.choice(["on", "where"])].format(drawn.condition(random))
     assert judged(optimized(read(query).sketch()), follow=True).is_safe == drawn.may_go(), query
+
+
+@pytest.mark.parametrize(
+    ("schemes", "safe"), [("a{0}, b{0}; a{0}, c{0}", True), ("a{0}", True), ("a{0}, b{0}", False), ("b{0}; c{0}", True)]
+)
+def test_what_alternatives_have_in_common_need_not_close_if_the_keys_of_each_do(schemes: str, safe: bool) -> None:
+    tables = TABLE.format(0, schemes.format(0)) + TABLE.format(1, schemes.format(1))
+    for condition in ("a0 = a1 AND (b0 = b1 OR c0 = c1)", "(a0 = a1 AND b0 = b1) OR (c0 = c1 AND a1 = a0)"):
+        root = optimized(read(f"{tables}SELECT b0, c1 FROM s0 JOIN s1 ON {condition}").sketch())
+        assert judged(root, follow=True).is_safe == safe
 
 
 def test_a_disjunction_of_two_keys_answers_each_key_by_itself(session: Session) -> None:
