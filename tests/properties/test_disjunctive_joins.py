@@ -6,17 +6,24 @@ stated for conjunctions): a tuple may go once punctuations match all tuples of t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+import xmlstream as xs
 import xmlstream.testing as xt
+from tests.harness.dying import Died, dying
 from tests.harness.nights import AT_NIGHT, IN_PROCESS_BY_DAY, SEED
 from xmlstream.optimizer.rules import optimized
+from xmlstream.punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.checkpoint.checkpoint import Checkpoint
+from xmlstream.runtime.loop.execution import Execution
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read
 
@@ -65,13 +72,13 @@ class Drawn:
             random.shuffle(found)
             return tuple(found)
 
-        beside = (Atom(random.randrange(3), random.randrange(3), "<>"),) if random.random() < 0.3 else ()
+        form = random.choice(["<>", "<>", "="])
+        beside = (Atom(random.randrange(3), random.randrange(3), form),) if random.random() < 0.3 else ()
         schemes = tuple(tuple(random.sample(SCHEMES, random.randint(0, 3))) for _ in range(2))
         while True:
             alternatives = tuple(atoms(3) for _ in range(random.randint(2, 3)))
-            common = set(alternatives[0]).intersection(*alternatives[1:])
             drawn = Drawn(alternatives, beside, schemes)  # type: ignore[arg-type]
-            if not any(atom.form == "=" for atom in common) and drawn.can_hold():  # else it is a join on what is common
+            if drawn.can_hold():
                 return drawn
 
     def condition(self, random: Random) -> str:
@@ -165,6 +172,16 @@ def test_a_join_on_alternatives_is_safe_if_partners_are_closed_in_the_end(seed: 
     assert judged(optimized(read(query).sketch()), follow=True).is_safe == drawn.may_go(), query
 
 
+@pytest.mark.parametrize(
+    ("schemes", "safe"), [("a{0}, b{0}; a{0}, c{0}", True), ("a{0}", True), ("a{0}, b{0}", False), ("b{0}; c{0}", True)]
+)
+def test_what_alternatives_have_in_common_need_not_close_if_the_keys_of_each_do(schemes: str, safe: bool) -> None:
+    tables = TABLE.format(0, schemes.format(0)) + TABLE.format(1, schemes.format(1))
+    for condition in ("a0 = a1 AND (b0 = b1 OR c0 = c1)", "(a0 = a1 AND b0 = b1) OR (c0 = c1 AND a1 = a0)"):
+        root = optimized(read(f"{tables}SELECT b0, c1 FROM s0 JOIN s1 ON {condition}").sketch())
+        assert judged(root, follow=True).is_safe == safe
+
+
 def test_a_disjunction_of_two_keys_answers_each_key_by_itself(session: Session) -> None:
     tables = TABLE.format(0, "a0; b0") + TABLE.format(1, "a1; b1")
     query = tables + "SELECT a0, b0, a1, b1, c1 FROM s0 JOIN s1 ON a0 = a1 OR b0 = b1"
@@ -176,3 +193,56 @@ def test_a_disjunction_of_two_keys_answers_each_key_by_itself(session: Session) 
         # A row is kept in both joins until each of its keys is closed.
         kept = [case.slice(s1=said, s0=said).kept for said in ("<{1,2}, *, *>", "<*, {1,9}, *>")]
         assert kept[1] == 0 < kept[0]
+
+
+RUN = """
+CREATE TABLE s0 (a0 INT, b0 INT) USING punctuated_xml
+OPTIONS (path '{home}/s0', rowTag 'r', schemes 'a0; b0', maxFilesPerSlice '1');
+CREATE TABLE s1 (a1 INT, b1 INT) USING punctuated_xml
+OPTIONS (path '{home}/s1', rowTag 'r', schemes 'a1; b1', maxFilesPerSlice '1');
+CREATE TABLE pairs USING punctuated_xml OPTIONS (path '{home}/pairs', punctuations 'all');
+CREATE TABLE alone USING punctuated_xml OPTIONS (path '{home}/alone');
+INSERT INTO pairs SELECT * FROM s0 JOIN s1 ON a0 = a1 OR b0 = b1 WHERE a0 > 0;
+INSERT INTO alone SELECT * FROM s0 WHERE NOT EXISTS (SELECT 1 FROM s1 WHERE a0 IN (a1, b1));
+"""
+
+
+@pytest.mark.sampled(4)
+@IN_PROCESS_BY_DAY
+@pytest.mark.parametrize(
+    "where", [(Checkpoint, "commit"), (Execution, "_go_on"), (Execution, "_slice"), (Execution, "_drafts")]
+)
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("behind", [False, True])
+def test_each_pair_comes_once_whenever_a_run_is_killed(
+    session: Session, tmp_path: Path, where: tuple[type, str], at: int, behind: bool
+) -> None:
+    drawn = Random(f"{where[1]} {at} {behind}")
+    rows: dict[str, list[Row]] = {"s0": [], "s1": []}
+    for name in rows:
+        (tmp_path / name).mkdir()
+    text = RUN.format(home=tmp_path)
+    for closed in range(4):
+        for name in rows:
+            some = [(drawn.randint(closed, closed + 3), drawn.randint(closed, closed + 3)) for _ in range(3)]
+            rows[name] += some
+            lines = [f"<r><a{name[1]}>{x}</a{name[1]}><b{name[1]}>{y}</b{name[1]}></r>" for x, y in some]
+            lines += [f"<p:r><{leaf}{name[1]}>{closed}</{leaf}{name[1]}></p:r>" for leaf in "ab"]
+            document = f"<all xmlns:p='{PUNCT_NS}'>{''.join(lines)}</all>"
+            (tmp_path / name / f"{closed:05}.xml").write_text(document)
+
+    def run(*, keep_open: bool) -> None:
+        xs.run(xs.inserts_from_sql(session, text), checkpoint=tmp_path / "state", keep_open=keep_open)
+
+    with pytest.raises(Died), dying(at, where, behind=behind):
+        run(keep_open=True)
+    run(keep_open=False)
+    pairs = Counter((*t, *u) for t in rows["s0"] for u in rows["s1"] if (t[0] == u[0] or t[1] == u[1]) and t[0])
+    alone = Counter(t for t in rows["s0"] if not any(t[0] in u for u in rows["s1"]))
+    assert (found(tmp_path / "pairs"), found(tmp_path / "alone")) == (pairs, alone)
+
+
+def found(directory: Path) -> Counter[tuple[int, ...]]:
+    """The rows of the documents of a result, of whole numbers."""
+    lines = [line for path in directory.glob("*.xml") for line in path.read_text().splitlines()]
+    return Counter(tuple(map(int, re.findall(r">(\d+)<", line))) for line in lines if line.startswith("<row>"))

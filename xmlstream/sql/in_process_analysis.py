@@ -80,7 +80,7 @@ class ProvenAnalyst(WholeAnalyst):
                 require_known_scheme(given.pop("path"))
                 if format_.lower() != "xml":
                     require_readable(format_, schema.ddl(), given, self._zone)
-                elif reason := not_plain(schema, given):
+                elif reason := not_plain(schema, dict(options)):
                     raise NotProven(reason)
             case Punctuate(rule=ByOrder(max_ahead=ahead) as rule) if ahead is not None:
                 raise NotProven(f"max_ahead of the rule '{rule.name}'")

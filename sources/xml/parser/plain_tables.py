@@ -43,8 +43,11 @@ def not_plain(schema: Schema, options: Mapping[str, str]) -> str | None:
     for name, value in options.items():
         if name.lower() not in _OPTIONS:
             return f"the option {name} '{value}' of XML"
-    if ":" in {key.lower(): value for key, value in options.items()}.get("rowtag", ""):
+    given = {name.lower(): value for name, value in options.items()}
+    if ":" in given.get("rowtag", ""):
         return "a row tag with a prefix"
+    if "://" in given.get("path", "").removeprefix("file://"):
+        return "XML in an object store"
     for attribute in schema:
         if attribute.domain.type not in _TEXTS:
             return f"XML of type {attribute.domain.type}"

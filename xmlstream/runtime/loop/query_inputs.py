@@ -149,8 +149,7 @@ def _plain_rows(engine: Engine, static: Static, path: str) -> Frame | None:
         NotProven: The engine has no Spark.
     """
     options = dict(static.options)
-    reason = not_plain(static.schema, options) or ("XML in an object store" if is_object_url(path) else None)
-    found: pa.Table | str = reason or plain_rows(
+    found: pa.Table | str = not_plain(static.schema, options) or plain_rows(
         (file for file in _there(path) if not file.name.startswith((".", "_"))), static.schema, options
     )
     if not isinstance(found, str):

@@ -42,6 +42,7 @@ from xmlstream.operators.semi_join import SemiJoin
 from xmlstream.plan.nodes import Names, Node, narrowed
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.punct_ns.schema import Schema
+from xmlstream.punct_ns.scheme import is_compact
 from xmlstream.sql.clauses.plan_builder import combined_relation, copied, select_items
 from xmlstream.sql.clauses.relation import Field, Item, Relation
 from xmlstream.sql.query_text import QueryText
@@ -134,6 +135,8 @@ def joined(
             return _joined_either(left, right, how, found, analyst, text, at)
         is_left = found is not None and how == "left" and at.args.get("on") is not None
         raise no_equality("a join", at, text, _OUTER.format(on=as_read(at.args["on"])) if is_left else _NO_EQUALITY)
+    if how == "inner" and (found := _closed_by_each(condition, left.node, right.node)) is not None:
+        return _joined_either(left, right, how, found, analyst, text, at)
     nodes, keys, again = with_keys_of_both((left.node, right.node), condition.equal, analyst, text)
     on, schemas = keys, [node.schema for node in nodes]
     residual = _required([*condition.residual, *again], on, schemas, analyst)
@@ -176,6 +179,32 @@ def alternatives(conditions: Sequence[exp.Expr], left: Schema, right: Schema) ->
             if before:
                 return whole
     return None
+
+
+def _closed_by_each(condition: JoinCondition, left: Node, right: Node) -> list[list[exp.Expr]] | None:
+    """The alternatives, if the keys of each close on both sides, and those that all have in common do not.
+
+    `(a = c AND b = d) OR (a = c AND e = f)` needs none on `a` alone, if punctuations close `a` with `b`, and with `e`.
+    """
+    if _close(condition, left, right):
+        return None
+    common: list[exp.Expr] = [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in condition.equal]
+    for either in condition.residual:
+        parts = [*common, *(other for other in condition.residual if other is not either)]
+        found = [[*parts, *branch] for branch in alternatives([either], left.schema, right.schema) or ()]
+        if found and all(_close(split_condition(each, left.schema, right.schema), left, right) for each in found):
+            return found
+    return None
+
+
+def _close(condition: JoinCondition, left: Node, right: Node) -> bool:
+    """Whether punctuations of both sides close the attributes that are equal."""
+    sides = [[pair[i].unnest() for pair in condition.equal] for i in range(2)]
+    keys = [[side.name for side in some if isinstance(side, exp.Column)] for some in sides]
+    return all(
+        any(is_compact(names, scheme, node.schema, null=False) for scheme in node.schemes)
+        for names, node in zip(keys, (left, right), strict=True)
+    )
 
 
 def _either(condition: exp.Expr) -> list[exp.Expr]:
