@@ -26,7 +26,7 @@ COLUMNS = {
 VALUES = ["1", "2", "3", "4", "5.5", "6.25", "a7", "b/8", "true", "2026-01-01T00:09:00Z", "2026-01-10"]
 
 _FORMS: Mapping[str, str] = {
-    "v: {f}({0})": "abs bit_count sign signum zeroifnull nullifzero",
+    "v: {f}({0})": "abs bit_count sign signum zeroifnull nullifzero int smallint tinyint",
     "v: {f}({0}, #)": "coalesce ifnull nvl nullif greatest least mod",
     "v: {f}({0}, 7)": "pmod",
     "v: {f}(CAST({0} AS STRING))": "length char_length character_length len ascii",
@@ -39,11 +39,14 @@ _FORMS: Mapping[str, str] = {
     "v: {f}('a', {0}).a": "named_struct",
     "v: size({f}(0, {0}, 1))": "sequence",
     "v: {f}({0}, 1)": "try_add try_subtract try_multiply",
-    "x: {f}({0})": "ceil ceiling floor sqrt",
+    "x: {f}({0})": "ceil ceiling floor sqrt double float",
     "x: IF({f}({0}), x, 1.5e0)": "isnan",
     "x: {f}(CAST({0} AS DECIMAL(9,2)), 1)": "",
-    "b: {f}({0})": "round",
-    "s: {f}({0})": "lower lcase upper ucase ltrim rtrim btrim md5",
+    "b: {f}({0})": "round bigint",
+    "p: {f}({0})": "boolean",
+    "t: {f}({0})": "timestamp",
+    "v: int({f}({0}))": "decimal",
+    "s: {f}({0})": "lower lcase upper ucase ltrim rtrim btrim md5 string",
     "s: {f}({0}, 9)": "left right",
     "s: {f}({0}, 1)": "repeat",
     "s: {f}({0}, 'a', 'b')": "replace translate",

@@ -515,7 +515,7 @@ _OTHERS: Mapping[str, Function] = {
 }  # fmt: skip
 
 CASTS = {
-    **{name: name.upper() for name in ("bigint", "binary", "boolean", "double", "float", "int", "smallint", "string")},
+    **{name: name.upper() for name in ("bigint", "boolean", "double", "float", "int", "smallint", "string")},
     "timestamp": "TIMESTAMP",
     "tinyint": "TINYINT",
     "decimal": "DECIMAL(10,0)",

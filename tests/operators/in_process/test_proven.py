@@ -142,7 +142,7 @@ def casts() -> list[str]:
     ]
     found += [f"TRY_CAST(regexp_replace(s{i}, '[^0-9]$', '') AS {to})" for i, to in product((1, 3), TYPES.values())]
     called = ("bigint", "boolean", "decimal", "double", "float", "int", "smallint", "string", "timestamp", "tinyint")
-    found += [f"{to}({a}1)" for a, to in product(TYPES, called)] + ["binary(s1)"]
+    found += [f"{to}({a}1)" for a, to in product(TYPES, called)]
     words = ("true", "FALSE", " 1 ", "0", "12", "-7.50", "1e3", "2020-02-29", "2020-02-29T12:00:00Z")
     return found + [
         f"{how}('{word}' AS {to})" for how, word, to in product(("CAST", "TRY_CAST"), words, TYPES.values())
