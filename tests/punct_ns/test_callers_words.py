@@ -47,6 +47,8 @@ NO_ARGUMENT = {
         "--table",
         "--add",
         "--remove",
+        "--read",
+        "--rates",
         "--into",
         "--option",
         "--alert-command",

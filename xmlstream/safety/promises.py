@@ -223,7 +223,7 @@ def _counted(root: Node, schemes: Mapping[str, Sequence[Scheme]], rates: Rates, 
     kept = tuple(
         (one.name, each.model.what, counts.rows(each, one.node)) for one in verdict.operators for each in one.keeps
     )
-    after = [counts.open(one.answers, one.node) for one in waits]
+    after = [counts.open_for(one.answers, one.node) for one in waits]
     words = dict.fromkeys(waiting(one.answers, one.node, counts.known) for one in waits)
     size = counts.bytes(root, schemes)
     return PromiseSet(
@@ -269,7 +269,7 @@ class _Counts:
             max(filter(None, below), default=0.0) if isinstance(node.operator, Combines) else sum(filter(None, below))
         )
 
-    def open(self, found: Waiting, node: Node) -> float | None:
+    def open_for(self, found: Waiting, node: Node) -> float | None:
         """The most seconds that a value is open for which an operator waits; None if that is not known.
 
         A value is handed on as closed once the operators below have no tuple with it any more.
@@ -281,7 +281,7 @@ class _Counts:
             of = [source for name in (ways[0] if ways else ()) for source in origins(below, name)]
             times += [self._open_of(source, name) for source, name in of if isinstance(source.operator, Scan)]
             times += [
-                self.open(kept.until, each)
+                self.open_for(kept.until, each)
                 for each in topological(below)
                 for kept in self.known[each].keeps
                 if kept.until.when is When.CLOSED
@@ -303,7 +303,7 @@ class _Counts:
             return 0.0
         came = None if model.per is None else self._new_keys(node.inputs[model.input], model.per.names)
         came = self._tuples(node.inputs[model.input]) if came is None else came
-        time = self.open(kept.until, node)
+        time = self.open_for(kept.until, node)
         if came is None or time is None:
             return None if model.most is None else float(model.most)
         return came * time if model.most is None else min(came * time, model.most)

@@ -28,6 +28,7 @@ ALLOWED: Mapping[str, str] = {
     "sources/receivers/open_documents.py": "the documents of a spool grow while others read them",
     "sources/receivers/spool.py": "makes the directory of the journal",
     "sources/places.py": "opens input documents",
+    "sources/xml/parser/plain_tables.py": "reads the documents of static tables",
     "sources/xml/slices/sources_reader.py": "cleanSource removes or archives input documents",
     "xmlstream/cli/concatenation.py": "reads published documents for standard output",
     "xmlstream/sink/closings.py": "reads the punctuations of published documents",

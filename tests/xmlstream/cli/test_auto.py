@@ -31,7 +31,7 @@ CREATE TABLE t (a INT, s STRING, v DOUBLE)
 USING punctuated_xml OPTIONS (path '${IN}/in', rowTag 't', schemes 'a', maxFilesPerSlice '1');
 """
 HIGHEST = TABLE + "SELECT a, max(lower(s)) AS s, count(*) AS n FROM t GROUP BY a"
-DEVIATION = TABLE + "SELECT a, stddev(v) AS d FROM t GROUP BY a"
+DEVIATION = TABLE + "SELECT a, skewness(v) AS d FROM t GROUP BY a"
 ROWS = [(1, "X"), (1, "Z"), (2, "A"), (2, "B"), (2, "C"), (3, "D"), (3, "E"), (4, "F"), (5, "G"), (5, "H")]
 ANSWER = {(1, "z", 2), (2, "c", 3), (3, "e", 2), (4, "f", 1), (5, "h", 2)}
 
@@ -89,7 +89,7 @@ def test_without_java_a_large_slice_is_computed_in_process_and_that_is_said_once
 def test_without_java_what_is_not_proven_is_refused_before_the_start(here: Command, given: Path) -> None:
     result = here(*commanded(given, DEVIATION))
     assert result.returncode == 2
-    assert "there is no Java, and Spark is needed: the function stddev is not proven to be equal in DuckDB" in said(
+    assert "there is no Java, and Spark is needed: the function skewness is not proven to be equal in DuckDB" in said(
         result
     )
     assert "Spark needs Java 17 or newer" in result.stderr
@@ -119,7 +119,7 @@ def test_without_java_a_value_that_is_not_proven_ends_the_run_in_words_and_it_go
         ),
         pytest.param(
             DEVIATION,
-            "engine auto: Spark computes all of it: the function stddev is not proven to be equal in DuckDB",
+            "engine auto: Spark computes all of it: the function skewness is not proven to be equal in DuckDB",
             marks=[pytest.mark.spark, pytest.mark.rest],
         ),
     ],
@@ -188,7 +188,7 @@ def test_a_query_with_a_part_that_is_not_proven_is_sparks_from_the_start(
     session = open_session(engine="auto")
     reports: list[Any] = []
     xs.from_sql(session, DEVIATION, {"IN": str(given)}).run(given / "out", on_slice=reports.append)
-    assert caplog.messages == ["starting Spark: the function stddev is not proven to be equal in DuckDB"]
+    assert caplog.messages == ["starting Spark: the function skewness is not proven to be equal in DuckDB"]
     assert {each["engine"] for each in reports} == {"spark"}
     reports.clear()
     xs.from_sql(session, HIGHEST, {"IN": str(given)}).run(given / "out", overwrite=True, on_slice=reports.append)
