@@ -245,7 +245,6 @@ SELECT k, v FROM t WHERE (v > 3 AND k IN (SELECT k FROM u)) OR v = 1;
 SELECT k, v FROM t WHERE v > (SELECT avg(v) FROM t);
 SELECT k, v FROM t WHERE v = (SELECT max(v) FROM t);
 SELECT k, (SELECT max(v) FROM u) AS m FROM t;
--- refused
 SELECT k, (SELECT max(v) FROM u) FROM t;
 SELECT k, (SELECT max(u.v) FROM u WHERE u.k = t.k) AS m FROM t;
 SELECT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t;
