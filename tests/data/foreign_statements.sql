@@ -315,7 +315,6 @@ SELECT auction, price FROM bid QUALIFY row_number() OVER (PARTITION BY auction O
 SELECT auction, price, sum(price) OVER (PARTITION BY auction ORDER BY ts RANGE BETWEEN INTERVAL '10' MINUTE PRECEDING AND CURRENT ROW) AS s FROM bid;
 SELECT auction, price, min(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS s FROM bid;
 SELECT auction, price, sum(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM bid;
--- refused
 SELECT auction, price, row_number() OVER (PARTITION BY auction ORDER BY ts, price) + 10 AS r FROM bid;
 SELECT DISTINCT auction, max(price) OVER (PARTITION BY auction) AS m FROM bid;
 SELECT auction, max(price) OVER (PARTITION BY auction) AS m, row_number() OVER (PARTITION BY auction ORDER BY ts, price) AS r FROM bid;

@@ -7,7 +7,7 @@ Both walk the same clauses. Names are compared without case, as in Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -258,27 +258,26 @@ class Translation:
 
     def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
         """The relation of the items: over rows, of groups, or of each tuple."""
+        is_qualified, has_groups = tree.args.get("qualify") is not None, any(map(tree.args.get, ("group", "having")))
+        if has_groups and (is_qualified or any(item.tree.find(exp.Window) for item in listed.items)):
+            self._require_none(tree, "group in one query, and select its rows in another")
+            listed, has_groups = rows_of_groups(tree, listed, sessions, self._analyst), False
         trees = [item.tree for item in listed.items]
         windows = [window for each in trees for window in each.find_all(exp.Window)]
-        is_qualified, has_groups = tree.args.get("qualify") is not None, any(map(tree.args.get, ("group", "having")))
-        if (windows or is_qualified) and has_groups:
-            self._require_none(tree, ["qualify"], "group in one query, and select its rows in another")
-            listed = rows_of_groups(tree, listed, sessions, self._analyst)
-            windows = [window for each in listed.trees for window in each.find_all(exp.Window)]
-        around = [window for window in windows if function_of(window) not in RANKS]
-        if around or (len({render(window) for window in windows}) > 1 and not is_qualified):
-            self._require_none(tree, ["qualify"], "compute OVER in one query, and select its rows in another")
+        ranks = [each for each in trees if isinstance(each, exp.Window) and function_of(each) in RANKS]
+        if windows and not (is_qualified or len(ranks) == len(windows) == 1):
             return windowed(listed.relation, listed.items, self._analyst, self._text)
+        if len(ranks) < len(windows):
+            self._require_none(tree, "compute OVER in one query, and select its rows in another")
         if windows or is_qualified:
             return qualified(listed, tree, self._analyst) if is_qualified else ranked(listed, self._analyst)
         if has_groups or aggregates_in(*trees):
             return grouped(tree, listed, sessions, self._analyst)
         return select_items(listed.relation.node, listed.items, self._analyst)
 
-    def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
-        for clause in clauses:
-            if (found := tree.args.get(clause)) is not None:
-                raise self._text.error(f"OVER beside {clause.upper()} is not supported", found, hint)
+    def _require_none(self, tree: exp.Select, hint: str) -> None:
+        if (found := tree.args.get("qualify")) is not None:
+            raise self._text.error("OVER beside QUALIFY is not supported", found, hint)
 
 
 def sketched(query: Statement, tables: Tables, notices: list[QueryError] | None = None) -> Node:

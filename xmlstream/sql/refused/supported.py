@@ -156,13 +156,6 @@ def _is_in_items(window: exp.Expr) -> bool:
     return isinstance(above, exp.Select) and below.arg_key == "expressions"
 
 
-def _is_beside(window: exp.Expr) -> bool:
-    """Whether the rank stands beside functions over rows, and is computed as one of them."""
-    select = window.find_ancestor(exp.Select)
-    others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
-    return _is_in_items(window) and any(map(looks_around, others))
-
-
 def _cuts_below(call: exp.Expr) -> bool:
     """Whether the call is a time window outside of SELECT, GROUP BY and HAVING."""
     if call_name(call) not in ("window", "session_window"):
@@ -248,7 +241,7 @@ _PLACES: tuple[Place, ...] = (
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *refusal("window")),
     (
         exp.Window,
-        lambda node: _is_rank(node) and not (_is_selected(node) or _is_beside(node)),
+        lambda node: _is_rank(node) and not (_is_selected(node) or _is_in_items(node)),
         "OVER is not supported here",
         A_BOUND,
     ),

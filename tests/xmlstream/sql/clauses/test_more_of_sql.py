@@ -124,6 +124,7 @@ OVERS = [
     "SELECT k, v, count(*) AS n, sum(count(*)) OVER (PARTITION BY k) AS t FROM s GROUP BY k, v",
     "SELECT k, max(v) AS m, max(max(v)) OVER () - max(v) AS d FROM s GROUP BY k HAVING count(*) > 0",
     "SELECT k, max(k) OVER () AS m, max(k) AS n FROM s GROUP BY k",
+    "SELECT id, 10 * rank() OVER (ORDER BY v NULLS FIRST) + 1 AS r FROM s",
     "SELECT id, rank() OVER (ORDER BY v NULLS FIRST) AS r, dense_rank() OVER (ORDER BY k NULLS FIRST) AS d FROM s",
     "SELECT * FROM (SELECT k, count(*) AS n, row_number() OVER (ORDER BY count(*) DESC, k NULLS FIRST) AS r FROM s"
     " GROUP BY k) WHERE r <= 2",
