@@ -17,6 +17,7 @@ import xmlstream.testing as xt
 from tests.harness.drawn_rows import insert
 from tests.harness.nights import AT_NIGHT
 from tests.harness.pointing import pointed_at
+from tests.xmlstream.sql.clauses.test_subqueries import answer, closing
 from xmlstream.punct_ns.errors import QueryError
 from xmlstream.sql.script import read
 from xmlstream.testing.case import Case, prepared
@@ -171,24 +172,6 @@ QUERIES = [*SAME_NAMES, *SETS, *TESTS, *BAGS_OF, *ORDERS, *OVERS, *IN_PARENTHESE
 OF_BAGS = pytest.mark.parametrize(
     ("s", "u"), [BAGS[0], *(pytest.param(*bags, marks=pytest.mark.rest) for bags in BAGS[1:])]
 )
-
-
-def answer(query: str, s: Rows, u: Rows) -> Counter[tuple[object, ...]]:
-    with duckdb.connect() as duck:
-        duck.execute("CREATE TABLE s (id INT, k INT, v INT); CREATE TABLE u (x INT, k INT, w INT)")
-        for name, rows in (("s", s), ("u", u)):
-            insert(duck, name, rows)
-        return Counter(duck.execute(query).fetchall())
-
-
-def closing(rows: Rows) -> list[object]:
-    """The rows, each `k` closed after its last row."""
-    items: list[object] = []
-    for i, row in enumerate(rows):
-        items.append(row)
-        if row[1] is not None and all(other[1] != row[1] for other in rows[i + 1 :]):
-            items.append(xt.punctuation(k=row[1]))
-    return items
 
 
 def computed(query: str, s: Rows, u: Rows, cuts: Sequence[int] = (4,)) -> Counter[tuple[object, ...]]:
