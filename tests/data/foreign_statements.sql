@@ -265,6 +265,12 @@ SELECT count(*) FILTER (WHERE k IN (SELECT k FROM u)) AS n FROM t;
 -- refused
 SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > (SELECT min(v) FROM u);
 
+SELECT k, v FROM t WHERE (k IN (SELECT k FROM u)) = false;
+SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u)) = false;
+SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u WHERE k > 2)) = true OR v > 3;
+SELECT k, v FROM t WHERE (k IN (SELECT k FROM u WHERE k > 2)) <> true AND v > 1;
+SELECT k, v FROM t WHERE false = EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
+
 -- # grouping sets
 SELECT k, s, count(*) AS n FROM t GROUP BY ROLLUP (k, s);
 SELECT k, s, count(*) AS n FROM t GROUP BY CUBE (k, s);

@@ -30,6 +30,7 @@ from xmlstream.plan.nodes import (
     Scan,
     Static,
     declared_over,
+    emitters,
     leaf,
     names,
     results,
@@ -284,8 +285,21 @@ class _Inspection:
             yield f"{names_of[number]} ({f'it has closed {closed}' if closed else 'it has closed nothing'})"
 
     def _answer(self, key: Mapping[str, str]) -> WaitingAnswer:
+        """Of several results that have the key's attributes the first that is not out."""
         text = ", ".join(f"{name}={value}" for name, value in key.items())
-        node = result_with(self._root, key)
+        nodes = results_with(self._root, key)
+        called = {node: name for name, node in emitters(self._root).items()} if len(nodes) > 1 else {}
+        answers = (
+            self._answer_of(node, key, f"{text} of {called[node]}" if called.get(node) else text) for node in nodes
+        )
+        found = next(answers)
+        for each in answers:
+            is_later = each.since is None or (found.since is not None and each.since.slice > found.since.slice)
+            if found.out and (not each.out or is_later):
+                found = each
+        return found
+
+    def _answer_of(self, node: Node, key: Mapping[str, str], text: str) -> WaitingAnswer:
         try:
             p = Punctuation.of(node.schema, dict(key))
         except (NotationError, ValueError) as reason:
@@ -313,11 +327,11 @@ class _Inspection:
         return found
 
 
-def result_with(root: Node, key: Collection[str]) -> Node:
-    """The first result that has all attributes of a key; raises UsageError if none has."""
-    for node in results(root):
-        if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
-            return node
+def results_with(root: Node, key: Collection[str]) -> list[Node]:
+    """The results that have all attributes of a key; raises UsageError if none has."""
+    wanted = {name.lower() for name in key}
+    if found := [node for node in results(root) if wanted <= {name.lower() for name in node.schema.names}]:
+        return found
     known = "; ".join(", ".join(node.schema.names) for node in results(root))
     raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from xmlstream.builder.method_sql import argument
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, result_with
+from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of, results_with
 from xmlstream.diagnosis.report import WaitingReport, in_numbers
 from xmlstream.operators.behaviour import advance
 from xmlstream.operators.expressions.operations.python_functions import called_in
@@ -211,9 +211,9 @@ def results_so_far(
         node: _predicate(session, node.schema, where, name) for name, node in chosen.items()
     }
     if key:
-        node = result_with(root, key)
-        conditions = {node: condition([Punctuation.of(node.schema, dict(key))])}
-        chosen = {name: each for name, each in chosen.items() if each is node}
+        nodes = results_with(root, key)
+        conditions = {node: condition([Punctuation.of(node.schema, dict(key))]) for node in nodes}
+        chosen = {name: each for name, each in chosen.items() if any(each is node for node in nodes)}
     home = tempfile.TemporaryDirectory(prefix="xmlstream-", ignore_cleanup_errors=True)
     with home as directory, _engine(session, Path(directory)) as engine, _failing_in_words():
         scratch = folder_at(directory)
@@ -310,7 +310,8 @@ def with_value_so_far(report: WaitingReport, checkpoint: LocalPlace, key: Mappin
         answers = computed_beside(checkpoint, key)
     if not answers:
         return report
-    found = answers[0]
+    root = plan_of(checkpoint)
+    found = answers[[names(root)[node] for node in results_with(root, key)].index(answer.result)]
     nulls = dict.fromkeys(found.tuples.column_names)
     rows = tuple({**nulls, **json.loads(line)} for line in found.objects())
     return replace(report, answer=replace(answer, so_far=rows, undecided=any(one.undecided for one in found.open)))

@@ -36,6 +36,9 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
         if _written(node):
             rewriting.printed.append(node)
+    for comparison in list(tree.find_all(exp.EQ, exp.NEQ)):
+        if _tested(comparison):
+            rewriting.printed.append(tree)
     if _NOT_OF_SPARK.search(text.text):
         rewriting.printed.append(tree)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
@@ -64,6 +67,22 @@ def _written(node: exp.Expr) -> bool:
         case _:
             return False
     return True
+
+
+def _tested(comparison: exp.Expr) -> bool:
+    """IN and EXISTS beside `= true` and `= false` become conditions, as Spark's optimizer makes of them."""
+    for side, other in ((comparison.this, comparison.expression), (comparison.expression, comparison.this)):
+        of = side.unnest()
+        if not isinstance(other, exp.Boolean) or not _has_rows(of.this.unnest() if isinstance(of, exp.Not) else of):
+            continue
+        is_meant = bool(other.this) == isinstance(comparison, exp.EQ)
+        comparison.replace(exp.paren(of, copy=False) if is_meant else exp.Not(this=exp.paren(of, copy=False)))
+        return True
+    return False
+
+
+def _has_rows(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None)
 
 
 def _structure(node: exp.Expr) -> None:

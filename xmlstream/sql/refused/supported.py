@@ -297,6 +297,12 @@ _PLACES: tuple[Place, ...] = (
     (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
     (
         exp.Tuple,
+        lambda node: not node.expressions and isinstance(node.parent, exp.Group),
+        "GROUP BY () is not supported",
+        "leave it out: aggregates without GROUP BY are those of all rows",
+    ),
+    (
+        exp.Tuple,
         lambda node: not (isinstance(node.parent, (exp.Any, exp.All, *OF_SETS)) or is_before_in(node)),
         "several values in parentheses, as in (a, b), are not supported here",
         "write them one by one, or as named_struct('a', a, 'b', b)",

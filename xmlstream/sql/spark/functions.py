@@ -196,7 +196,7 @@ _REASONS = {
     "age timestamp_diff": _APART,
     "eomonth": "write last_day(CAST(ts AS DATE))",
     "epoch epoch_ms": "write unix_millis(ts), or unix_seconds(ts)",
-    "generate_series": "write sequence(1, 3)",
+    "generate_series": "write sequence(1, 3), an array, beside the columns of a stream",
     "nunique": "write count(DISTINCT v)",
     "array_length list_length": "write size(tags)",
     "list_contains list_has": "write array_contains(tags, 'a')",
