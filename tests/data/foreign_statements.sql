@@ -185,6 +185,11 @@ SELECT b.price, p.name FROM bid AS b JOIN price_list FOR SYSTEM_TIME AS OF b.ts 
 -- = SELECT b.price, p.name FROM bid b ASOF LEFT JOIN price_list p ON b.auction = p.auction AND b.ts >= p.ts
 SELECT b.price, p.name FROM bid AS b LEFT JOIN price_list FOR SYSTEM_TIME AS OF b.ts AS p ON b.auction = p.auction;
 
+-- = SELECT t.s, u.x FROM t JOIN u ON t.s IS NOT DISTINCT FROM u.x
+-- refused
+SELECT t.s, u.x FROM t JOIN u ON t.s <=> u.x;
+SELECT t.s, u.x FROM t JOIN u ON coalesce(t.s, '~') = coalesce(u.x, '~');
+
 -- # order and limit
 SELECT k, v FROM t ORDER BY k, v;
 SELECT k, v FROM t ORDER BY v DESC NULLS LAST, k LIMIT 3;

@@ -55,6 +55,10 @@ _NO_EQUALITY = (
     "write an equality between the two sides, such as a.id = b.id; to pair all tuples of inputs that end, give both"
     " sides a constant: (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
 )
+_NULL_SAFE = (
+    "of nulls, <=> is no equality: declare the columns NOT NULL, or write a value in place of null that does not occur,"
+    " as in coalesce(a.s, '~') = coalesce(b.s, '~')"
+)
 _OUTER = (
     "write the pairs, and what has none, as two queries: SELECT … JOIN … ON {on} UNION ALL"
     " SELECT …, NULL … WHERE NOT EXISTS (SELECT 1 … WHERE {on})"
@@ -134,6 +138,8 @@ def joined(
         if found is not None and how in ("inner", "semi", "anti"):
             return _joined_either(left, right, how, found, analyst, text, at)
         is_left = found is not None and how == "left" and at.args.get("on") is not None
+        if any(isinstance(part.unnest(), exp.NullSafeEQ) for part in condition.residual):
+            raise no_equality("a join", at, text, _NULL_SAFE)
         raise no_equality("a join", at, text, _OUTER.format(on=as_read(at.args["on"])) if is_left else _NO_EQUALITY)
     if how == "inner" and (found := _closed_by_each(condition, left.node, right.node)) is not None:
         return _joined_either(left, right, how, found, analyst, text, at)
