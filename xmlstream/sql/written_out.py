@@ -22,7 +22,8 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.functions import EXPLODES
 
 _AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.Is)
-_NOT_OF_SPARK = re.compile(r"(?i)(?:\bAS|::)\s*(?:VARCHAR|CHAR|TEXT)\b(?!\s*\()|\*\s*EXCLUDE\b")
+_OF_TEXTS = re.compile(r"(?i)(?:\bAS|::)\s*(?:VARCHAR|CHAR|TEXT)\b(?!\s*\()")
+_EXCLUDES = re.compile(r"(?i)\*\s*EXCLUDE\b")
 """Words that sqlglot reads as Spark's, STRING and EXCEPT, and Spark does not."""
 _PARTS = ("partition_by", "order", "spec")
 
@@ -39,7 +40,9 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     for comparison in list(tree.find_all(exp.EQ, exp.NEQ)):
         if _tested(comparison):
             rewriting.printed.append(tree)
-    if _NOT_OF_SPARK.search(text.text):
+    casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
+    excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
+    if (casts and _OF_TEXTS.search(text.text)) or (excludes and _EXCLUDES.search(text.text)):
         rewriting.printed.append(tree)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
     for window in tree.find_all(exp.Window):

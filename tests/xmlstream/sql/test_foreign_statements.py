@@ -19,6 +19,8 @@ import pytest
 import xmlstream as xs
 from tests.harness.pages import ROOT
 from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.statements import parse_statements
 
 TABLES = {
     "t": (
@@ -200,3 +202,21 @@ def test_most_statements_are_answered() -> None:
     answered = sum(each.refused != "everywhere" for each in STATEMENTS)
     assert len(STATEMENTS) > 300
     assert answered / len(STATEMENTS) >= 0.85
+
+
+@pytest.mark.parametrize(
+    ("query", "printed"),
+    [
+        ("SELECT s AS text FROM t", False),
+        ("SELECT CAST(k AS STRING) AS varchar FROM t", True),  # which may be more than needed
+        ("SELECT CAST(k AS VARCHAR) AS x FROM t", True),
+        ("SELECT k::TEXT FROM t", True),
+        ("SELECT * EXCLUDE (k) FROM t", True),
+        ("SELECT * EXCEPT (k) FROM t", False),
+        ("SELECT count() FROM t", True),
+    ],
+)
+def test_spark_reads_the_text_itself_where_it_knows_all_words(query: str, printed: bool) -> None:
+    """Errors of Spark's then have their places in it."""
+    (statement,) = parse_statements(QueryText.of(query))
+    assert bool(statement.rewriting.printed) == printed
