@@ -64,6 +64,14 @@ def runs(session: Any, home: Path, checkpoint: str | Path, **options: Any) -> An
     return xs.run(queries, checkpoint=str(checkpoint), keep_open=True, **options)
 
 
+def in_halves(session: Any, home: Path) -> Path:
+    """A directory with a checkpoint of two slices, `state`, and its outputs."""
+    for half in (0, 1):
+        arrives(home, half)
+        runs(session, home, home / "state")
+    return home
+
+
 def main(home: Path, engine: str) -> None:
     """Writes the checkpoint of the first half."""
     import xmlstream as xs

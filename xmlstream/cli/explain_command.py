@@ -218,7 +218,9 @@ def measured_per_second(path: str) -> dict[str, float]:
 
     with readable(path) as (directory, _):
         records = CommitLog(directory.below("commits")).records()
-    elapsed = (records[-1].time - records[0].time).total_seconds() if records else 0
+    if not records:
+        raise UsageError(f"there is no checkpoint in {path}", hint="name the directory that --checkpoint named")
+    elapsed = (records[-1].time - records[0].time).total_seconds()
     if not elapsed:
         hint = "name the checkpoint of a run with several slices; or state them, as in --rates 'bid 500/s'"
         raise UsageError(f"{path} has no slices between which time has passed", hint=hint)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import xmlstream as xs
 from tests.harness.file_damage import DAMAGES, flip
 from tests.harness.nights import AT_NIGHT
-from tests.harness.written_checkpoint import arrives, runs
+from tests.harness.written_checkpoint import arrives, in_halves, runs
 from xmlstream.cli.commands import app
 from xmlstream.diagnosis.checkpoint_contents import contents_of, damages
 from xmlstream.operators.storage.objects import ObjectStore
@@ -30,11 +30,7 @@ NOTES = ("planned.json", "plan.json", "ended.json", "waiting.json", "restricted.
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of two slices, with its outputs."""
-    home = tmp_path_factory.mktemp("written")
-    for half in (0, 1):
-        arrives(home, half)
-        runs(xs.open_session(engine="duckdb"), home, home / "state")
-    return home
+    return in_halves(xs.open_session(engine="duckdb"), tmp_path_factory.mktemp("written"))
 
 
 def _files(home: Path) -> dict[str, tuple[bytes, int]]:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import xmlstream as xs
-from tests.harness.written_checkpoint import arrives, runs
+from tests.harness.written_checkpoint import arrives, in_halves
 from xmlstream.cli.commands import app
 from xmlstream.punct_ns.errors import StateError, UsageError
 
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of two slices, with its outputs."""
-    home = tmp_path_factory.mktemp("written")
-    for half in (0, 1):
-        arrives(home, half)
-        runs(xs.open_session(engine="duckdb"), home, home / "state")
-    return home
+    return in_halves(xs.open_session(engine="duckdb"), tmp_path_factory.mktemp("written"))
 
 
 def files(home: Path) -> dict[str, tuple[bytes, int]]:
