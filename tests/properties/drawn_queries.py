@@ -275,7 +275,8 @@ def _with_subqueries(draw: st.DrawFn, depth: int, tables: Tables, width: int) ->
 COMPARED = [
     "({} = true)", "({} <> true)", "({} = {})", "({} <> {})", "({} <=> {})", "({} < {})", "({} IS TRUE)",
     "({} IS NOT FALSE)", "({} IS NULL)", "({} IS NOT NULL)", "coalesce({}, true)", "coalesce({}, {})",
-    "if({}, {}, false)", "CASE WHEN {} THEN {} ELSE {} END", "CASE {} WHEN true THEN {} WHEN false THEN {} END", "({} AND {} OR {})", "({} IN ({}, true))", "({} <=> NULL)",
+    "if({}, {}, false)", "CASE WHEN {} THEN {} ELSE {} END", "CASE {} WHEN true THEN {} WHEN false THEN {} END",
+    "({} AND {} OR {})", "({} IN ({}, true))", "({} <=> NULL)",
 ]  # fmt: skip
 """Comparisons of what is true, false or null: Spark's optimizer turns some of them into conditions of their own."""
 
