@@ -12,15 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import AT_NIGHT
 from tests.harness.pages import ROOT
+from tests.xmlstream.sql.refused.test_foreign_forms import FORMS
+from tests.xmlstream.sql.refused.test_foreign_forms import TABLES as FORM_TABLES
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements
 
 TABLES = {
@@ -201,6 +206,49 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return tuple(map(_plain, value))
     return str(value)
+
+
+WAYS = {
+    "as it stands": "{0}",
+    "subquery": "SELECT * FROM ({0}) AS z",
+    "WITH": "WITH z AS ({0}) SELECT * FROM z",
+    "view": "CREATE VIEW z AS {0}; SELECT * FROM z",
+    "UNION": "({0}) UNION ALL ({0})",
+    "small letters": "{0}",
+}
+"""Where a statement may stand, by name."""
+
+
+@pytest.mark.rest
+@pytest.mark.filterwarnings("ignore:the result has several attributes")
+@pytest.mark.parametrize("way", WAYS)
+def test_spark_reads_what_is_read_in_process(
+    way: str, tables: dict[str, str], spark: xs.Session, in_process: xs.Session, tmp_path: Path
+) -> None:
+    """Two parsers read a text: what ours takes, Spark's does, or reads it printed."""
+    every = [("\n".join(tables.values()), each.text) for each in STATEMENTS]
+    every += [(FORM_TABLES.format(tmp_path), form) for form in FORMS.strip().splitlines()]
+    found = {}
+    for declared, text in every[:: 1 if AT_NIGHT else 8]:
+        query = WAYS[way].format(_in_small_letters(text) if way == "small letters" else text)
+        if _refusal(f"{declared}\n{query}", in_process) is None:
+            found[query] = _refusal(f"{declared}\n{query}", spark)
+    assert {query: why for query, why in found.items() if why is not None} == {}
+    assert found
+
+
+def _refusal(text: str, session: xs.Session) -> str | None:
+    """Why a statement is refused; None if it can be planned."""
+    try:
+        read(text).plan(session)
+    except XmlStreamError as refusal:
+        return str(refusal)
+    return None
+
+
+def _in_small_letters(text: str) -> str:
+    """The words of SQL in small letters; what stands in quotes as it is."""
+    return re.sub(r"'[^']*'|\b[A-Z]{2,}\b", lambda found: found[0] if "'" in found[0] else found[0].lower(), text)
 
 
 def test_most_statements_are_answered() -> None:
