@@ -20,6 +20,7 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import attributes_in, call_name, expression, render
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.operations.part import divided, interval
+from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import numeric_literal
 from xmlstream.punct_ns.domain import Domain
@@ -92,6 +93,9 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     'coalesce(__xs_a0, 0L)'
     """
     parts, column, beside = _parts(aggregate.expression), own(f"a{number}"), own(f"n{number}")
+    if (function := known_by(parts.function)) is not None and function.step == "add":
+        merged = f"{function.of_step('merge').key}(collect_list({column}))"
+        return Partial({column: aggregate.expression}, {column: merged}, column)
     entry = AGGREGATES.get(parts.function)
     if entry is None or (parts.distinct and not entry.idempotent):
         return None
@@ -113,6 +117,12 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             merge = {column: f"{parts.function}({column}, {_settled(column, beside)})", beside: f"{end}({beside})"}
             return Partial({**first, beside: f"{end}({place}){where}"}, merge, column)
     return None
+
+
+def called_above(text: str) -> tuple[str, str] | None:
+    """The step of an accumulator that is called for an aggregate, and the aggregate; None for any other text."""
+    function = known_by(_parts(text).function)
+    return None if function is None else (function.key, render(_parts(text).arguments[0]))
 
 
 def _settled(value: str, place: str) -> str:
