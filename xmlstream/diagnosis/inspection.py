@@ -180,10 +180,8 @@ class _Inspection:
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())
-        silent, better = (
-            tuple(f"{one['source']}: {one['what']}" for one in self._last.report.findings if one["kind"] == kind)
-            for kind in ("silent", BETTER)
-        )
+        noticed = map(self._last.report.noticed, ("silent", BETTER))
+        silent, better = (tuple(f"{source}: {what}" for source, what in each.items()) for each in noticed)
         why = tuple(causes(waits, results_of(self._root)))
         return WaitingReport(*of, waits, causes=why, silent=silent, better=better)
 

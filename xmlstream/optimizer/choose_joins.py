@@ -92,7 +92,7 @@ class Choice:
 
 
 def with_rates(root: Node, rates: Mapping[str, float], *, over_declared: bool = False) -> Node:
-    """Sets the measured rates of sources, by their names in the plan; what a source declares counts, unless asked."""
+    """Sets the measured rates of sources, by their names in the plan; those that are declared stay, or not."""
     called = names(root)
 
     def rated(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -382,7 +382,7 @@ class JoinPlan:
 
 
 def written(region: JoinRegion) -> JoinPlan:
-    found = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, leaves(region), strict=True)}
+    found = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, inputs_of(region), strict=True)}
 
     def plan(node: Node) -> JoinPlan:
         if (leaf := found.get(id(node))) is not None:
@@ -396,7 +396,7 @@ def written(region: JoinRegion) -> JoinPlan:
 
 def safe_plans(region: JoinRegion) -> list[JoinPlan]:
     """The safe plans for a region, the cheapest first; for each subset of inputs only the cheapest plan is used."""
-    inputs = leaves(region)
+    inputs = inputs_of(region)
     everything = frozenset(range(len(inputs)))
     best = {leaf.inputs: leaf for leaf in inputs}
     if len(inputs) > MOST:
@@ -410,10 +410,10 @@ def safe_plans(region: JoinRegion) -> list[JoinPlan]:
 
 def at_once(region: JoinRegion) -> JoinPlan | None:
     """The one join of all inputs, even if it is unsafe; None if it is impossible."""
-    return _joined(region, leaves(region))
+    return _joined(region, inputs_of(region))
 
 
-def leaves(region: JoinRegion) -> list[JoinPlan]:
+def inputs_of(region: JoinRegion) -> list[JoinPlan]:
     """The inputs of a region as plans that keep nothing."""
     found = []
     for i, node in enumerate(region.inputs):

@@ -2,11 +2,11 @@
 
 A run counts the tuples of each source as they reach its first join of many inputs, behind the selects below it. At
 these rates the plan that runs is compared with the other safe plans of its region (Li et al. 2006, §5.2). If one keeps
-clearly less, a finding says so; nothing changes by itself: `xmlstream.runtime.change.adapted` does it at a start, if
-asked to.
+clearly less, a finding says so; nothing changes by itself: `xmlstream.runtime.change.adapted` does it at a start with
+`--adapt`.
 
 **Long enough** is `ENOUGH` slices with tuples, whatever time they take: a rate is a mean over slices. **Clearly** is by
-`CLEARLY`. Plans for three inputs of which one is fast differ by less than 2; and less than a half may be the fault of
+`CLEARLY`. Plans for three inputs, one of them fast, differ by less than 2; and less than a half may be the fault of
 the model, which takes a join's result to be as fast as its fastest input. A plan that was taken is left for another
 only when their relation has changed by the square of that, more than twofold: rates that waver do not move it back and
 forth.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.optimizer.choose_joins import choice_of, regions_of, with_rates
-from xmlstream.optimizer.join_plans import JoinPlan, leaves
+from xmlstream.optimizer.join_plans import JoinPlan, inputs_of
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import UsageError, counted, in_callers_words
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
@@ -47,7 +47,7 @@ class BetterPlan:
         runs: The plan that runs, with what it keeps at the measured rates.
         better: The better plan.
         rates: The measured rates of the region's inputs, in words.
-        declared: The sources of the region that declare a rate, each with that which was measured.
+        declared: The sources of the region that declare a rate, each with the measured one.
     """
 
     at: str
@@ -89,7 +89,7 @@ def better_plans(root: Node, rates: Mapping[str, float]) -> list[BetterPlan]:
     for region in regions_of(root):
         choice = choice_of(region)
         if choice.requested is None and choice.safe and choice.written.kept >= CLEARLY * choice.safe[0].kept:
-            rated = ", ".join(f"{leaf.text} {_number(leaf.rate)}" for leaf in leaves(region))
+            rated = ", ".join(f"{leaf.text} {_number(leaf.rate)}" for leaf in inputs_of(region))
             joins = tuple(called[node] for node in region.joins)
             below = (node for node in topological(region.root) if isinstance(node.operator, Scan))
             declared = {called[n]: rates[called[n]] for n in below if n.operator.declares_rate and called[n] in rates}  # type: ignore[union-attr]

@@ -54,8 +54,12 @@ class SliceReport(Record):
     @property
     def silent(self) -> dict[str, str]:
         """The sources that results wait for, each with the sentence of its finding."""
+        return self.noticed("silent")
+
+    def noticed(self, of: str) -> dict[str, str]:
+        """The sources and operators with a finding of a kind, each with its sentence."""
         parts = map(itemgetter("source", "kind", "what"), self.findings)
-        return {source: what for source, kind, what in parts if kind == "silent"}
+        return {source: what for source, kind, what in parts if kind == of}
 
 
 @dataclass(frozen=True, slots=True)
