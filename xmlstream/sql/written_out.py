@@ -39,8 +39,8 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
         if _written(node):
             rewriting.printed.append(node)
-    for node in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
-        if _tested(node):
+    for compared in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
+        if _tested(compared):
             rewriting.printed.append(tree)
     casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
     excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
