@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -108,13 +109,19 @@ STATEMENTS = list(statements())
 KINDS = list(dict.fromkeys(each.kind for each in STATEMENTS))
 
 
-@pytest.fixture(scope="module")
-def whole() -> Iterator[duckdb.DuckDBPyConnection]:
+@contextmanager
+def whole_tables() -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables in DuckDB."""
     with duckdb.connect(config={"default_null_order": "nulls_first_on_asc_last_on_desc"}) as connection:  # as Spark's
         for name, (columns, _, rows) in TABLES.items():
             made = f"CREATE TABLE {name} ({columns.replace('ARRAY<STRING>', 'VARCHAR[]')})"
             connection.execute(f"{made}; INSERT INTO {name} VALUES {rows}")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[duckdb.DuckDBPyConnection]:
+    with whole_tables() as connection:
         yield connection
 
 
@@ -125,14 +132,15 @@ def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFa
     for name, (columns, schemes, _) in TABLES.items():
         cursor = whole.execute(f"SELECT * FROM {name}")
         names = [column[0] for column in cursor.description or ()]
-        rows = ("".join(map(_elements, names, row)) for row in cursor.fetchall())
+        rows = ("".join(map(elements, names, row)) for row in cursor.fetchall())
         (directory / f"{name}.xml").write_text(f"<rows>{''.join(f'<r>{row}</r>' for row in rows)}</rows>")
         options = f"path '{directory / name}.xml', rowTag 'r', schemes '{schemes}'"
         made[name] = f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});"
     return made
 
 
-def _elements(name: str, value: Any) -> str:
+def elements(name: str, value: Any) -> str:
+    """A value as elements of a row."""
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = (f"{each.isoformat()}Z" if isinstance(each, datetime) else each for each in values)
     return "".join(f"<{name}>{each}</{name}>" for each in texts)
@@ -176,15 +184,15 @@ def _findings(
             if each.refused not in refused or not refusal.hint:
                 found[each.text] = f"refused: {refusal}"
             continue
-        rows = _sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        rows = in_order(zip(*(column.to_pylist() for column in table.columns), strict=True))
         if each.refused in refused:
             found[each.text] = "is answered: leave out the line before it"
-        elif rows != (wanted := _sorted(whole.execute(each.oracle).fetchall())):
+        elif rows != (wanted := in_order(whole.execute(each.oracle).fetchall())):
             found[each.text] = f"{rows} in place of {wanted}"
     return found
 
 
-def _sorted(rows: Any) -> list[tuple[Any, ...]]:
+def in_order(rows: Any) -> list[tuple[Any, ...]]:
     """The rows, with nulls last; numbers to nine digits."""
     return sorted(
         (tuple(map(_plain, row)) for row in rows), key=lambda row: [(each is None, str(each)) for each in row]
