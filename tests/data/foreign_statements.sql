@@ -273,6 +273,8 @@ SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > (SELECT min(v) FROM 
 SELECT k, v FROM t WHERE (k IN (SELECT k FROM u)) = false;
 SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u)) = false;
 SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u WHERE k > 2)) = true OR v > 3;
+SELECT k, v FROM t WHERE (v > 1 AND k IN (SELECT k FROM u WHERE k > 1)) = false;
+SELECT k, v FROM t WHERE CASE k IN (SELECT k FROM u WHERE k > 2) WHEN true THEN v > 4 WHEN false THEN v > 1 END;
 SELECT k, v FROM t WHERE (k IN (SELECT k FROM u WHERE k > 2)) <> true AND v > 1;
 SELECT k, v FROM t WHERE false = EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
 

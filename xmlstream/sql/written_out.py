@@ -37,8 +37,8 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
         if _written(node):
             rewriting.printed.append(node)
-    for comparison in list(tree.find_all(exp.EQ, exp.NEQ)):
-        if _tested(comparison):
+    for node in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
+        if _tested(node):
             rewriting.printed.append(tree)
     casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
     excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
@@ -72,20 +72,34 @@ def _written(node: exp.Expr) -> bool:
     return True
 
 
-def _tested(comparison: exp.Expr) -> bool:
-    """IN and EXISTS beside `= true` and `= false` become conditions, as Spark's optimizer makes of them."""
-    for side, other in ((comparison.this, comparison.expression), (comparison.expression, comparison.this)):
-        of = side.unnest()
-        if not isinstance(other, exp.Boolean) or not _has_rows(of.this.unnest() if isinstance(of, exp.Not) else of):
-            continue
-        is_meant = bool(other.this) == isinstance(comparison, exp.EQ)
-        comparison.replace(exp.paren(of, copy=False) if is_meant else exp.Not(this=exp.paren(of, copy=False)))
+def _tested(node: exp.Expr) -> bool:
+    """What has IN or EXISTS becomes a condition beside `= true`, `= false` and their WHEN, as in Spark's optimizer.
+
+    It decides what a null means there: `x IN (…)` and `NOT x IN (…)` are both false.
+    """
+    if isinstance(node, exp.Case):
+        branches = node.args["ifs"]
+        if node.this is None or not _has_rows(node.this) or not all(isinstance(b.this, exp.Boolean) for b in branches):
+            return False
+        for branch in branches:
+            branch.set("this", _condition(node.this.copy(), is_meant=bool(branch.this.this)))
+        node.set("this", None)
         return True
+    for side, other in ((node.this, node.expression), (node.expression, node.this)):
+        if isinstance(other, exp.Boolean) and _has_rows(side):
+            node.replace(_condition(side, is_meant=bool(other.this) == isinstance(node, exp.EQ)))
+            return True
     return False
 
 
+def _condition(tree: exp.Expr, *, is_meant: bool) -> exp.Expr:
+    """The condition, or its opposite."""
+    of = exp.paren(tree.unnest(), copy=False)
+    return of if is_meant else exp.Not(this=of)
+
+
 def _has_rows(tree: exp.Expr) -> bool:
-    return isinstance(tree, exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None)
+    return any(isinstance(node, exp.Exists) or node.args.get("query") for node in tree.find_all(exp.Exists, exp.In))
 
 
 def _structure(node: exp.Expr) -> None:

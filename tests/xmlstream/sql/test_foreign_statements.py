@@ -7,6 +7,7 @@ SQL works as it stands.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -113,17 +114,17 @@ def whole() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture(scope="module")
-def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same as documents, declared."""
-    directory, made = tmp_path_factory.mktemp("tables"), []
+def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The declarations of the same as documents, by name."""
+    directory, made = tmp_path_factory.mktemp("tables"), {}
     for name, (columns, schemes, _) in TABLES.items():
         cursor = whole.execute(f"SELECT * FROM {name}")
         names = [column[0] for column in cursor.description or ()]
         rows = ("".join(map(_elements, names, row)) for row in cursor.fetchall())
         (directory / f"{name}.xml").write_text(f"<rows>{''.join(f'<r>{row}</r>' for row in rows)}</rows>")
         options = f"path '{directory / name}.xml', rowTag 'r', schemes '{schemes}'"
-        made.append(f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});")
-    return "\n".join(made)
+        made[name] = f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});"
+    return made
 
 
 def _elements(name: str, value: Any) -> str:
@@ -135,7 +136,7 @@ def _elements(name: str, value: Any) -> str:
 @pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
-    kind: str, whole: duckdb.DuckDBPyConnection, tables: str, in_process: xs.Session
+    kind: str, whole: duckdb.DuckDBPyConnection, tables: dict[str, str], in_process: xs.Session
 ) -> None:
     given = [each for each in STATEMENTS if each.kind == kind]
     assert not _findings(given, whole, tables, in_process, ("in process", "everywhere"))
@@ -145,7 +146,7 @@ def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
 @pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_spark_answers_what_is_not_proven_in_process_and_each_fifth_of_all(
-    kind: str, whole: duckdb.DuckDBPyConnection, tables: str, spark: xs.Session
+    kind: str, whole: duckdb.DuckDBPyConnection, tables: dict[str, str], spark: xs.Session
 ) -> None:
     given = [
         each for i, each in enumerate(STATEMENTS) if each.kind == kind and (each.refused == "in process" or i % 5 == 0)
@@ -154,13 +155,18 @@ def test_spark_answers_what_is_not_proven_in_process_and_each_fifth_of_all(
 
 
 def _findings(
-    given: list[Statement], whole: duckdb.DuckDBPyConnection, tables: str, session: xs.Session, refused: tuple[str, ...]
+    given: list[Statement],
+    whole: duckdb.DuckDBPyConnection,
+    tables: dict[str, str],
+    session: xs.Session,
+    refused: tuple[str, ...],
 ) -> dict[str, str]:
     """What is not as the file says, by statement."""
     found = {}
     for each in given:
+        used = [tables[name] for name in tables if re.search(rf"\b{name}\b", each.text)]
         try:
-            table = xs.from_sql(session, f"{tables}\n{each.text}").to_arrow()
+            table = xs.from_sql(session, "\n".join([*used, each.text])).to_arrow()
         except XmlStreamError as refusal:
             if each.refused not in refused or not refusal.hint:
                 found[each.text] = f"refused: {refusal}"
