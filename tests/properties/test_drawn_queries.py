@@ -117,7 +117,7 @@ def planned(spark: SparkSession, asked: Sequence[str], tables: str = TABLES) -> 
 
 def answered(spark: SparkSession, plans: dict[str, Node]) -> tuple[dict[str, Node], list[Counter[tuple[Any, ...]]]]:
     """The plans of the queries that plain Spark can compute, with its answers: some end in an error of its own."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:

@@ -67,7 +67,7 @@ def _written(node: exp.Expr) -> bool:
             node.set("expressions", [exp.Star()])
         case exp.Fetch() if not {"percent", "with_ties"} & _set_in(node.args.get("limit_options")):
             node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
-        case exp.Any(parent=exp.EQ()) | exp.All(parent=exp.NEQ()) if node is node.parent.expression:
+        case exp.Any(parent=exp.EQ()) | exp.All(parent=exp.NEQ()):
             return _listed(node)
         case exp.Join() if node.this.args.get("version"):
             pass  # `From` knows by which attribute
@@ -89,7 +89,7 @@ def _set_in(options: exp.Expr | None) -> set[str]:
 def _listed(node: exp.Expr) -> bool:
     """A comparison with ANY or ALL of a query's values becomes IN; of other values it stays."""
     query, comparison = node.this.unnest(), node.parent
-    if not isinstance(query, exp.Query) or comparison is None:
+    if not isinstance(query, exp.Query) or comparison is None or node is not comparison.expression:
         return False
     listed = exp.In(this=comparison.this, query=exp.Subquery(this=query))
     comparison.replace(exp.Not(this=listed) if isinstance(comparison, exp.NEQ) else listed)
