@@ -211,7 +211,7 @@ def test_a_static_table_is_joined_in_another_way(in_process: InProcessSession, t
         f"CREATE TABLE named (p INT, called STRING) USING csv OPTIONS (path '{tmp_path}/named.csv', header 'true');\n"
     )
     query = QUERY.replace("name FROM", "name, called FROM") + " JOIN named ON price = p"
-    found = {}
+    found: dict[str, Rows] = {}
     for plans in ([*RATES] * 2, ["multiway_join(bid, item, person)"] * SLICES):
         house = market(tmp_path / str(len(found)))
         for number, plan in zip(range(SLICES), plans, strict=True):
@@ -227,7 +227,7 @@ def test_closed_strings_that_lie_on_disk_are_closed_for_the_new_joins(
     in_process: InProcessSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closed_set, "HELD", 2)
-    found = []
+    found: list[tuple[Rows, dict[str, int]]] = []
     for plans in ([*RATES] * 2, [[*RATES][-1]] * SLICES):
         house = market(tmp_path / str(len(found)))
         tables = house.tables.replace("item INT", "item STRING").replace("id INT, s", "id STRING, s")
