@@ -167,7 +167,7 @@ class Comparison:
                 for below, number, known in zip(tree.inputs, found.numbers, found.inputs, strict=True):
                     _require_kept(below.schema, old.inputs[number].schema, known)
             except Differs as differs:
-                self.why[tree.root] = str(differs)
+                self.why |= {inner: str(differs) for inner in tree.inner if inner not in self.taken}
                 continue
             for inner in tree.inner:
                 for known_of in (self.taken, self.why, self.streams):
