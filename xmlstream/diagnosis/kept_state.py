@@ -19,6 +19,7 @@ import pyarrow as pa
 from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.diagnosis.so_far import last_commit, linked
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.state.ages import FIRST, Since
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -38,6 +39,7 @@ from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.session.engines import engine_of, open_session
 
 if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Frame
     from xmlstream.operators.storage.store import Folder
     from xmlstream.session.engines import Session
 
@@ -215,19 +217,24 @@ def _rows(session: Session, root: Node, node: Node, log: str, last: Commit, scra
     """The rows of a log, as people read them, with when they came."""
     states = PlanState(engine_of(session), root, scratch, last.operators)
     states.begin(last.slice + 1, last.time, lambda _: False)
-    declared: LogSchema = node.state_schema.logs[log]
-    frame = states[node].log(log).combined()
-    if frame is None:
-        return pa.table({})
-    ages = [FIRST] if FIRST in frame.columns else []
-    shown = frame if declared.shown is None else declared.shown(frame)
-    columns = [name for name in shown.columns if not is_own(name)]
-    table = in_utc(shown.select(*columns, *ages).to_arrow())
+    try:
+        table = _shown(node.state_schema.logs[log], states[node].log(log).with_ages(combined=True))
+    except NotProven:  # an accumulator combines them, and is not there: there may be a row for each slice
+        table = _shown(node.state_schema.logs[log], states[node].log(log).with_ages(combined=False))
     states.settle()
-    if not ages:
+    if FIRST not in table.column_names:
         return table
     came = [None if number is None else Since.first(number) for number in table[FIRST].to_pylist()]
     table = table.drop_columns([FIRST])
     table = table.append_column(SLICE, pa.array([each and each.slice for each in came], pa.int64()))
     moments = [each and each.moment() for each in came]
     return table.append_column(CAME, pa.array(moments, pa.timestamp("us", "UTC")))
+
+
+def _shown(declared: LogSchema, frame: Frame | None) -> pa.Table:
+    """Kept rows as people read them, with their first age."""
+    if frame is None:
+        return pa.table({})
+    ages = [FIRST] if FIRST in frame.columns else []
+    shown = frame if declared.shown is None else declared.shown(frame)
+    return in_utc(shown.select(*(name for name in shown.columns if not is_own(name)), *ages).to_arrow())

@@ -25,6 +25,8 @@ _AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.
 _OF_TEXTS = re.compile(r"(?i)(?:\bAS|::)\s*(?:VARCHAR|CHAR|TEXT)\b(?!\s*\()")
 _EXCLUDES = re.compile(r"(?i)\*\s*EXCLUDE\b")
 """Words that sqlglot reads as Spark's, STRING and EXCEPT, and Spark does not."""
+_WITHOUT_BRACKETS = re.compile(r"(?i)\b(?:ISNULL|NOTNULL)\b(?!\s*\()")
+"""Words that are functions in Spark."""
 _PARTS = ("partition_by", "order", "spec")
 
 
@@ -37,12 +39,13 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
         if _written(node):
             rewriting.printed.append(node)
-    for node in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
-        if _tested(node):
+    for compared in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
+        if _tested(compared):
             rewriting.printed.append(tree)
     casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
     excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
-    if (casts and _OF_TEXTS.search(text.text)) or (excludes and _EXCLUDES.search(text.text)):
+    bare = tree.find(exp.Is) is not None and _WITHOUT_BRACKETS.search(text.text)
+    if bare or (casts and _OF_TEXTS.search(text.text)) or (excludes and _EXCLUDES.search(text.text)):
         rewriting.printed.append(tree)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
     for window in tree.find_all(exp.Window):
@@ -56,7 +59,7 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
 def _written(node: exp.Expr) -> bool:
     """Writes out one node; whether Spark does not read it as it was."""
     match node:
-        case exp.CTE() if node.args.get("materialized"):  # how it is computed is the optimizer's
+        case exp.CTE() if node.args.get("materialized") is not None:  # how it is computed is the optimizer's
             node.set("materialized", None)
         case exp.Anonymous() if call_name(node) == "count" and not node.expressions:
             node.set("expressions", [exp.Star()])

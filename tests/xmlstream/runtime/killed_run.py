@@ -1,6 +1,7 @@
 """Runs that die at a chosen point of a chosen slice: one that kills itself, with SIGKILL, and ones that fail there.
 
-Called by test_restart.py: QUERY SENSORS OUT CHECKPOINT POINT SLICE [ENGINE], where POINT is one of POINTS.
+Called by tests: QUERY SENSORS OUT CHECKPOINT POINT SLICE [ENGINE], where POINT is one of POINTS; OUT is empty for a
+query that names its output.
 """
 
 from __future__ import annotations
@@ -56,6 +57,11 @@ class Crash(Exception):
 
 def crash(run: Callable[[], object], point: str, slice_id: int) -> None:
     """Has a run die there; it leaves behind what a killed process does."""
+    assert dies(run, point, slice_id), f"it did not die {point}"
+
+
+def dies(run: Callable[[], object], point: str, slice_id: int) -> bool:
+    """Whether a run that was to die there did, and did not end before."""
     died: list[str] = []
 
     def die() -> None:
@@ -67,13 +73,13 @@ def crash(run: Callable[[], object], point: str, slice_id: int) -> None:
             stack.enter_context(mock.patch.object(owner, name, replacement))
         stack.enter_context(suppress(Exception))  # however it comes back through Spark
         run()
-    assert died, f"it did not die {point}"
+    return bool(died)
 
 
 if __name__ == "__main__":
     query, sensors, out, checkpoint, point, slice_id, *engine = sys.argv[1:]
     for owner, name, replacement in deadly(point, int(slice_id), lambda: os.kill(os.getpid(), signal.SIGKILL)):
         setattr(owner, name, replacement)
-    sys.argv = ["xmlstream", "run", query, "-D", f"SENSORS={sensors}", "-o", out]
+    sys.argv = ["xmlstream", "run", query, "-D", f"SENSORS={sensors}", *(["-o", out] if out else [])]
     sys.argv += ["--checkpoint", checkpoint, *(["--engine", *engine] if engine else ["--master", "local[2]"])]
     main()

@@ -36,6 +36,7 @@ from xmlstream.punct_ns.recast import over_first, placed, project, recast_patter
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
+from xmlstream.runtime.change.rejoining import Plan, Rejoining
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     DOCUMENTS,
@@ -103,11 +104,24 @@ class _Taking:
         self._old, self._new, self._change, self._engine = old, new, change, engine
         self._past: dict[Node, list[Punctuation]] = {}
 
+    def _rejoining(self, found: Mapping[str, OperatorRecord]) -> Rejoining:
+        change, new = self._change, self._new
+        plans = (
+            Plan(change.old, change.old_names, change.last.operators, self._old, new.below("seed/old")),
+            Plan(change.new, change.new_names, found, new, new.below("seed/new")),
+        )
+        return Rejoining(*plans, change, self._engine)
+
     def states(self) -> dict[str, OperatorRecord]:
         """The states of the new plan's nodes, by their names."""
-        found = {}
+        found: dict[str, OperatorRecord] = {}
+        regions, rejoining = self._change.comparison.rejoined, self._rejoining(found)
+        within = {inner for of in regions.values() for inner in of.new.inner}
         for node in topological(self._change.new):
-            if isinstance(node.operator, Results):
+            if (of := regions.get(node)) is not None:
+                states, self._past[node] = rejoining.states(of)
+                found |= {self._change.new_names[inner]: state for inner, state in states.items()}
+            if isinstance(node.operator, Results) or node in within:
                 continue
             name, taken = self._change.new_names[node], self._change.comparison.taken.get(node)
             fresh = self._seeded(node)
