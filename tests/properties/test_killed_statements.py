@@ -151,8 +151,10 @@ class Asked:
         given = [self.directory / "query.sql", self.directory, out, self.directory / "state", point, slice_id, engine]
         command = [sys.executable, killed_run.__file__, *map(str, given)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, **pipes, text=True, env=environment, start_new_session=True)
+        nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+        return subprocess.Popen(
+            command, stdout=nowhere, stderr=pipe, text=True, env=environment, start_new_session=True
+        )
 
     def killed(self, engine: str, point: str, slice_id: int) -> bool:
         """Whether a process was killed at a point of a slice, and did not end before."""

@@ -18,6 +18,7 @@ from xmlstream.cli.commands import main
 from xmlstream.operators.storage import segments
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.runtime.loop import plan_walk
+from xmlstream.runtime.loop.execution import Execution
 from xmlstream.sink import directory_sink
 
 POINTS = {
@@ -36,19 +37,19 @@ AROUND_THE_COMMIT = ("before the commit", "after the commit", "after the documen
 def deadly(point: str, slice_id: int, die: Callable[[], None]) -> list[tuple[Any, str, Any]]:
     """What to put where, so that the process dies at the point of that slice: owner, name and replacement."""
     owner, name = POINTS[point]
-    original, begin = getattr(owner, name), segments.SegmentStore.begin
+    original, begin = getattr(owner, name), Execution._begin
     seen = {"slice": -1}
 
-    def noting(self: Any, number: int) -> None:
-        seen["slice"] = number
-        begin(self, number)
+    def noting(self: Any, slice_: Any) -> None:
+        seen["slice"] = slice_.number
+        begin(self, slice_)
 
     def dying(*args: Any, **kwargs: Any) -> Any:
         if seen["slice"] == slice_id:
             die()
         return original(*args, **kwargs)
 
-    return [(segments.SegmentStore, "begin", noting), (owner, name, dying)]
+    return [(Execution, "_begin", noting), (owner, name, dying)]
 
 
 class Crash(Exception):
