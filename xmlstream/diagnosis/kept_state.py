@@ -77,7 +77,7 @@ def kept(
         if operator is None:
             return as_of_last_commit(lambda: _overview(store, root))
         node, name = _chosen(root, operator)
-        log = _log(node, name, log)
+        log = _log(store, node, name, log)
         if log not in node.state_schema.logs:
             return as_of_last_commit(lambda: _punctuations(store, node, name, log))
         with _reading(session, store) as reading, _scratch() as scratch:
@@ -199,8 +199,11 @@ def _chosen(root: Node, operator: str) -> tuple[Node, str]:
     raise UsageError(f"there is no operator {operator}", hint=did_you_mean(operator, known, there))
 
 
-def _log(node: Node, name: str, log: str | None) -> str:
-    kinds, logs = _kinds(node), node.state_schema.logs
+def _log(store: Folder, node: Node, name: str, log: str | None) -> str:
+    """The name of a log or a set; in messages those come first that hold something."""
+    rows = {row["log"]: row["rows"] for row in _listed(store, node, name, last_commit(store))}
+    logs = node.state_schema.logs
+    kinds = dict(sorted(_kinds(node).items(), key=lambda pair: (not rows.get(pair[0]), pair[0] not in logs)))
     there = ", ".join(each if each == what else f"{each} ({what})" for each, what in kinds.items())
     if log is None:
         found = list(logs or kinds)
