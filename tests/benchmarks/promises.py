@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow]
 
-MINUTES = scaled(400, at_least=120)
+MINUTES = scaled(200, at_least=120)
 """Slices of a run; values are open for sixty, and bytes are those of the last sixty."""
 
 

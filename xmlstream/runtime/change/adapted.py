@@ -76,13 +76,13 @@ class _Adapting:
             return self._stays(runs, why if measured else "nothing is measured yet")
         rates = _of_sources(self._record, measured.rates, runs)
         if not (better := better_plans(runs, rates)):
-            return self._stays(runs, "at the rates that were measured no other keeps clearly less")
+            return self._stays(runs, "at the measured rates no other keeps clearly less")
         new = planned(rates)
         change = planned_change(
             self._directory, new, self._settings.targets, self._record.timeZone, moved=self._settings.moved
         )
         if change.is_same:
-            return self._stays(runs, "at the rates that were measured it is chosen again")
+            return self._stays(runs, "at the measured rates it is chosen again")
         if refused := change.refusals:
             return self._stays(runs, f"what is kept cannot be moved: {refused[0]}")
         for one in better:

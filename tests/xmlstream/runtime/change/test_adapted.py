@@ -165,9 +165,7 @@ def test_equal_rates_leave_the_plan(
     send(tmp_path / "in", *range(5), s1=2)
     run(in_process, tmp_path)
     run(in_process, tmp_path, adapt=True)
-    assert said(caplog) == [
-        "adapting nothing, the plan stays: at the rates that were measured no other keeps clearly less"
-    ]
+    assert said(caplog) == ["adapting nothing, the plan stays: at the measured rates no other keeps clearly less"]
 
 
 def test_without_adapt_nothing_changes_and_nothing_is_said(
@@ -269,7 +267,7 @@ def test_a_start_goes_over_to_the_plan_that_keeps_less(
         send(tmp_path / "in", number)
         assert run(session, tmp_path, **options).slices == 1
         assert (inner(tmp_path), record(tmp_path).rates) == (OTHER, FAST)
-        told = ["adapting nothing, the plan stays: at the rates that were measured no other keeps clearly less"]
+        told = ["adapting nothing, the plan stays: at the measured rates no other keeps clearly less"]
         assert said(caplog) == (told if options else [])
     assert rows(tmp_path) == alone(session, tmp_path / "alone", 11)
 
