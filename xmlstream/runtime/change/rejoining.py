@@ -70,7 +70,7 @@ class Plan:
         record = self.record(node) if logs else None
         if record is not None:
             empty = dict.fromkeys(record.sets, ())
-            record = OperatorRecord(CHECKPOINT_FORMAT, empty, record.kept)
+            record = OperatorRecord(CHECKPOINT_FORMAT, empty, record.kept, record.notes)
         lasting = [i for i, below in enumerate(node.inputs) if is_static(below)]
         state = OperatorState(store, node.input_schemas, node.state_schema, record, lasting=lasting)
         last = change.last
@@ -95,7 +95,7 @@ class Plan:
 
     def spare(self, engine: Engine) -> SegmentStore:
         """A place for what is computed on the way."""
-        return SegmentStore(engine, self._spare.below("spare"))
+        return SegmentStore(engine, self._spare.below("rows of inputs"))
 
     def linked(self, node: Node, engine: Engine) -> SegmentStore:
         """A copy of what a node keeps, which may be changed."""
