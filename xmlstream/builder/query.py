@@ -440,6 +440,10 @@ class Groups:
             QueryError: The function takes other arguments, the accumulator lacks a method, or the schema has a type
                 that functions do not return.
         """
+        if not isinstance(schema, str):
+            raise QueryError(
+                f"{schema!r} is no schema", hint='name the attributes of the rows: apply(f, "k INT, x DOUBLE")'
+            )
         name = re.sub(r"\W", "", getattr(function, "__name__", type(function).__name__))
         made = declared_function(function, name, f"TABLE ({schema})")
         pairs = [method_sql.named_key(key) for key in self.keys]

@@ -207,7 +207,8 @@ def declared_function(
     made = PythonFunction(name, call, type_, promised, takes, step=None if accumulator is None else "finish")
     if made.is_of_groups and (promised or (made.wrong_number(2) and made.wrong_number(1))):
         what = f"is declared {promised}" if promised else f"does not take a key and rows: {made.wrong_number(2)}"
-        raise QueryError(f"the function {name} of groups {what}", hint=f"declare def {name}(key, rows)")
+        hint = "write lambda key, rows: …" if name == "lambda" else f"declare def {name}(key, rows)"
+        raise QueryError(f"the function {name} of groups {what}", hint=hint)
     if made.declared and made.wrong_number(1):
         raise QueryError(f"the function {name} is declared {made.declared}, and does not take one argument")
     for known in _BY_KEY.values():
@@ -263,11 +264,14 @@ def _require_name(name: str) -> None:
 
 def _require_function(call: Any, name: str, *, of_groups: bool) -> None:
     if inspect.isclass(call) or not callable(call):
-        what = "a class, as aggregates and table functions are" if inspect.isclass(call) else "not a function"
+        is_class = inspect.isclass(call)
+        what = (
+            f"{name} is a class, as aggregates and table functions are" if is_class else f"{call!r} is not a function"
+        )
         hint = "declare a function from the values of one row to one value"
         if of_groups:
-            hint = "declare def f(key, rows), or a class with zero, add, merge and finish"
-        raise QueryError(f"{name} is {what}", hint=hint)
+            hint = "give a function itself, def f(key, rows), or a class with zero, add, merge and finish"
+        raise QueryError(what, hint=hint)
     if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
         raise QueryError(f"{name} awaits", hint="declare a function that returns its result: def, not async def")
     if of_groups:

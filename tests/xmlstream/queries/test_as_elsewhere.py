@@ -363,7 +363,7 @@ def test_a_left_join_gives_what_is_left_of_flinks_changes(items: list[tuple[str,
     """Flink: a row without a partner so far goes out with null, which is taken back when one comes."""
     changes, kept = Counter[tuple[object, ...]](), list[tuple[str, int, int]]()
     for name, k, p in items:
-        partners = [q for other, l, q in kept if other != name and l == k]  # noqa: E741 - a key of the other side
+        partners: list[int | None] = [q for other, l, q in kept if other != name and l == k]  # noqa: E741 - a key
         if name == "a":
             changes.update(Counter[tuple[object, ...]]((p, q) for q in partners or [None]))
         else:

@@ -35,13 +35,18 @@ AROUND_THE_COMMIT = ("before the commit", "after the commit", "after the documen
 
 
 def deadly(point: str, slice_id: int, die: Callable[[], None]) -> list[tuple[Any, str, Any]]:
-    """What to put where, so that the process dies at the point of that slice: owner, name and replacement."""
+    """What to put where, so that the process dies at the point of that slice: owner, name and replacement.
+
+    Where that slice does not come to the point, the process dies as the next one begins.
+    """
     owner, name = POINTS[point]
     original, begin = getattr(owner, name), Execution._begin
     seen = {"slice": -1}
 
     def noting(self: Any, slice_: Any) -> None:
         seen["slice"] = slice_.number
+        if 0 <= slice_id < slice_.number:
+            die()
         begin(self, slice_)
 
     def dying(*args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xmlstream.session.engines import InProcessSession
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_numbers_are_those_of_a_run(in_process: InProcessSession, tmp_path: Path, name: str) -> None:
     found = list(runs(in_process, tmp_path, name, 400 if AT_NIGHT else 140))

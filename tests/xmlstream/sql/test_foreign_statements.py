@@ -25,6 +25,7 @@ from tests.harness.pages import ROOT
 from tests.xmlstream.sql.refused.test_foreign_forms import FORMS
 from tests.xmlstream.sql.refused.test_foreign_forms import TABLES as FORM_TABLES
 from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements
@@ -179,7 +180,9 @@ def _findings(
     for each in given:
         used = [tables[name] for name in tables if re.search(rf"\b{name}\b", each.text)]
         try:
-            table = xs.from_sql(session, "\n".join([*used, each.text])).to_arrow()
+            query = xs.from_sql(session, "\n".join([*used, each.text]))
+            DocumentForm(query.schema)  # it can be written, too
+            table = query.to_arrow()
         except XmlStreamError as refusal:
             if each.refused not in refused or not refusal.hint:
                 found[each.text] = f"refused: {refusal}"

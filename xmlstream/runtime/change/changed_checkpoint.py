@@ -115,10 +115,11 @@ class _Taking:
     def states(self) -> dict[str, OperatorRecord]:
         """The states of the new plan's nodes, by their names."""
         found: dict[str, OperatorRecord] = {}
-        regions, rejoining = self._change.comparison.rejoined, self._rejoining(found)
+        regions = self._change.comparison.rejoined
+        rejoining = self._rejoining(found) if regions else None
         within = {inner for of in regions.values() for inner in of.new.inner}
         for node in topological(self._change.new):
-            if (of := regions.get(node)) is not None:
+            if rejoining is not None and (of := regions.get(node)) is not None:
                 states, self._past[node] = rejoining.states(of)
                 found |= {self._change.new_names[inner]: state for inner, state in states.items()}
             if isinstance(node.operator, Results) or node in within:

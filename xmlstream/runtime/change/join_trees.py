@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xmlstream.dataclasses import dataclass
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 Groups: TypeAlias = Mapping[str, AbstractSet[str]]
 """For each term all that equal it, itself included."""
 
-FEWEST = 3
-"""Inputs from which a region can be joined in several ways."""
+MOST_PAIRINGS = 720
+"""The ways that are tried to find the inputs of one region in another one, where several read the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class JoinTree:
 
 
 def join_trees(root: Node) -> list[JoinTree]:
-    """The regions of a plan that can be joined in several ways."""
+    """The regions of a plan, the topmost first."""
     uses = Counter(below for node in topological(root) for below in node.inputs)
     found, inner = list[JoinTree](), set[Node]()
     for node in reversed(topological(root)):
         if _is_join(node) and node not in inner:
             walk = _Walk(node, uses)
             inner.update(walk.inner)
-            if len({*walk.inputs}) == len(walk.inputs) >= FEWEST:
+            if len({*walk.inputs}) == len(walk.inputs):
                 found.append(walk.tree())
     return found
 
@@ -291,7 +291,7 @@ def rejoined(
     reasons = list[str]()
     best: tuple[int, Rejoined] | None = None
     earlier = _Meaning(old, before, range(len(before)))
-    for numbers in _pairings(streams, before):
+    for numbers in islice(_pairings(streams, before), MOST_PAIRINGS):
         try:
             found = _paired(new, old, _Meaning(new, streams, numbers), earlier, numbers)
         except Differs as differs:

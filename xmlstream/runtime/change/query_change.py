@@ -193,12 +193,13 @@ class QueryChange:
 
     def _of_rejoined(self, node: Node, name: str) -> Iterator[Verdict]:
         """Joins that join the tuples of others in another way, as one."""
-        if (of := self.comparison.rejoined.get(node)) is not None:
-            if why := self._why_not_parted(of):
-                yield Verdict(name, "refused", why, str(of.new))
-            rows = sum(map(self._rows, of.old.joins))
-            kept = f"the {counted(rows, 'row')} of {of.old}"
-            yield Verdict(name, "kept", f"with {kept}, joined again", str(of.new))
+        if (of := self.comparison.rejoined.get(node)) is None:
+            return
+        if why := self._why_not_parted(of):
+            yield Verdict(name, "refused", why, str(of.new))
+        else:
+            rows = counted(sum(map(self._rows, of.old.joins)), "row")
+            yield Verdict(name, "kept", f"with the {rows} of {of.old}, joined again", str(of.new))
 
     def _why_not_parted(self, of: Rejoined) -> str | None:
         """Why rows that old joins keep of results of others cannot be taken apart; None if they can, or there are none.
@@ -213,7 +214,8 @@ class QueryChange:
                 n for columns in of.parts(join, side).values() for n, column in columns.items() if column is None
             ]
             if lacking:
-                return f"{what} without {', '.join(dict.fromkeys(lacking))}; select it, or wait until they are closed"
+                names = ", ".join(dict.fromkeys(lacking))
+                return f"{what} without {names}, which the new joins need; wait until they are closed"
             if any(map(self._has_lifespans, [*of.old.joins, *(n for i in of.old.inputs for n in topological(i))])):
                 return f"{what}, and what is closed has lifespans; wait until they are closed"
         return None
