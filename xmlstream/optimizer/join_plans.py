@@ -263,8 +263,8 @@ class _Walk:
         for place in sorted(group, key=lambda place: type_ is not None and self._type(place) != type_):
             i, alike = place[0], known.get(place, place)
             if alike not in of_type:
-                is_it = type_ is None or self._type(place) == type_
-                of_type[alike] = one = place if is_it else self._widened(place, type_)
+                one = place if type_ is None or self._type(place) == type_ else self._widened(place, type_)
+                of_type[alike] = one
                 if firsts.setdefault(i, one) != one:
                     test = expression(f"{quoted(firsts[i][1])} = {quoted(one[1])}")
                     self.inputs[i] = selected(self.inputs[i], [test])
