@@ -9,8 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xmlstream.dataclasses import dataclass
-from xmlstream.operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
-from xmlstream.operators.frames.expression import Copy, as_columns
+from xmlstream.operators.expressions.aggregates import (
+    Aggregate,
+    Partial,
+    attributes_of,
+    called_above,
+    ignores_duplicates,
+    partial,
+)
+from xmlstream.operators.expressions.dialect import render, structure
+from xmlstream.operators.frames.expression import Column, Copy, as_columns
 from xmlstream.operators.state.ages import AGES, combined_ages, deduplicated
 
 if TYPE_CHECKING:
@@ -86,4 +94,11 @@ class Aggregation:
         """The groups with these columns, given as Spark's aggregates by name."""
         if not columns:
             return frame.select(*self.keys).distinct()
-        return frame.group_by(self.keys, columns)
+        calls = {name: call for name, text in columns.items() if (call := called_above(text)) is not None}
+        if not calls:
+            return frame.group_by(self.keys, columns)
+        # Above the groups, where the key of each is a column, for messages, and where Spark calls a function once.
+        given = f"{render(structure({name: name for name in self.keys}))}, " if self.keys else ""
+        made = {name: Column(name, f"{function}({given}{name})") for name, (function, _) in calls.items()}
+        grouped = frame.group_by(self.keys, {**columns, **{name: of for name, (_, of) in calls.items()}})
+        return grouped.select(*(made.get(name, name) for name in grouped.columns))

@@ -36,6 +36,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.taking_over import TakesOver
+from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.pattern import Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
@@ -67,7 +68,7 @@ class Stamp(Operator):
 
     @property
     def _is_number(self) -> bool:
-        return self.attribute.domain.type == "BIGINT"
+        return isinstance(self.attribute.domain.sql, IntegerType)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among(needed, inputs[0])]

@@ -9,6 +9,7 @@ A function over rows declares which rows it sees, and how it grows from one row 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -83,6 +84,10 @@ _EXTREMES = {"max_by": "max", "min_by": "min"}
 """Aggregates of the value at the greatest or least place, and the aggregate of that place."""
 
 
+_ADD, _STEP = re.compile(r"(\w+)_add(__xs\d+)"), re.compile(r"\w+__xs\d+")
+"""Steps of an accumulator as aggregates, by their keys: what reads a checkpoint knows no function."""
+
+
 @lru_cache(maxsize=4096)
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
@@ -92,6 +97,9 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     'coalesce(__xs_a0, 0L)'
     """
     parts, column, beside = _parts(aggregate.expression), own(f"a{number}"), own(f"n{number}")
+    if (step := _ADD.fullmatch(parts.function)) is not None:
+        merged = f"{step[1]}_merge{step[2]}(collect_list({column}))"
+        return Partial({column: aggregate.expression}, {column: merged}, column)
     entry = AGGREGATES.get(parts.function)
     if entry is None or (parts.distinct and not entry.idempotent):
         return None
@@ -113,6 +121,12 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             merge = {column: f"{parts.function}({column}, {_settled(column, beside)})", beside: f"{end}({beside})"}
             return Partial({**first, beside: f"{end}({place}){where}"}, merge, column)
     return None
+
+
+def called_above(text: str) -> tuple[str, str] | None:
+    """The step of an accumulator that is called for an aggregate, and the aggregate; None for any other text."""
+    function = _parts(text).function
+    return (function, render(_parts(text).arguments[0])) if _STEP.fullmatch(function) else None
 
 
 def _settled(value: str, place: str) -> str:

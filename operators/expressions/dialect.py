@@ -307,6 +307,12 @@ def named(name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
+def structure(columns: Mapping[str, str]) -> exp.Anonymous:
+    """A structure of attributes, by the names of its fields."""
+    pairs = ((exp.Literal.string(name), named(attribute)) for name, attribute in columns.items())
+    return exp.Anonymous(this="named_struct", expressions=[each for pair in pairs for each in pair])
+
+
 def literal(value: Value, domain: Domain) -> str:
     """Writes a value as a Spark SQL literal of the domain's type.
 

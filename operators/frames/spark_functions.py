@@ -98,7 +98,7 @@ class Sent:
         finally:
             if by_value:
                 cloudpickle.unregister_pickle_by_value(module)
-        return _received, (of.directory, code, of.name, of.type, of.declared, of.takes, of.number)
+        return _received, (of.directory, code, of.name, of.type, of.declared, of.takes, of.number, of.step)
 
 
 def _received(directory: str | None, code: bytes, name: str, *others: Any) -> Sent:

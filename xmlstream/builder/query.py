@@ -56,6 +56,8 @@ from xmlstream.sql.tables.stream_options import ruled, rules_of
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from xmlstream.operators.expressions.operations.accumulators import Accumulator
+
 
 @in_sentences("a query", ON_QUERIES)
 @dataclass(frozen=True, slots=True, repr=False)
@@ -412,7 +414,7 @@ class Groups:
             raise QueryError(f"no aggregate in {', '.join(texts)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
-    def apply(self, function: Callable[..., Any], schema: str) -> Query:
+    def apply(self, function: Callable[..., Any] | Accumulator, schema: str) -> Query:
         """Calls a function of Python once for each group, with all of its rows, as soon as the group is complete.
 
         A group's tuples are kept until punctuations close it. The function gets the key and the rows, `f(key, rows)`,
@@ -424,15 +426,24 @@ class Groups:
         return the same rows for the same group whenever it is called. Without keys, it gets all rows at the end, even
         if there are none.
 
+        An accumulator in place of the function has one state of a group kept in place of its tuples: a class, or an
+        object, with a text `state`, the columns of a state, and the methods `zero()`, `add(state, rows)`,
+        `merge(one, other)`, which must be associative and commutative, and `finish(key, state)`, which returns rows.
+
         Args:
-            function: The function.
+            function: The function, or the accumulator.
             schema: The attributes of its rows, such as "auction BIGINT, slope DOUBLE". One that is called as a key is
                 the key: the function may leave it out, and may not return another value. So punctuations of keys pass;
                 they do for those keys alone.
 
         Raises:
-            QueryError: The function takes other arguments, or the schema has a type that functions do not return.
+            QueryError: The function takes other arguments, the accumulator lacks a method, or the schema has a type
+                that functions do not return.
         """
+        if not isinstance(schema, str):
+            raise QueryError(
+                f"{schema!r} is no schema", hint='name the attributes of the rows: apply(f, "k INT, x DOUBLE")'
+            )
         name = re.sub(r"\W", "", getattr(function, "__name__", type(function).__name__))
         made = declared_function(function, name, f"TABLE ({schema})")
         pairs = [method_sql.named_key(key) for key in self.keys]

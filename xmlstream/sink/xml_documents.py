@@ -39,6 +39,7 @@ from xmlstream.sink.xml_values import (
     REPLACE,
     VALUE,
     element_type,
+    is_computed,
     is_name,
     is_nested,
     leaf_of,
@@ -249,7 +250,7 @@ class DocumentForm:
         root_tag, prefixes = given.root_name, given.prefixes()
         self.schema, self.row_tag = schema, given.row_tag
         # What is computed without AS has another name in XML.
-        paths: dict[str, tuple[str, ...]] = {name: (leaf_of(name),) for name in schema.names if name.endswith(")")}
+        paths: dict[str, tuple[str, ...]] = {name: (leaf_of(name),) for name in schema.names if is_computed(name)}
         declared, known = given.steps(), {name.lower() for name in schema.names}
         fields = {name: path for name, path in declared.items() if "." in name and name.lower() not in known}
         paths |= {schema.attribute(name).name: path for name, path in declared.items() if name not in fields}

@@ -130,15 +130,20 @@ def is_name(text: str, prefixes: Collection[str] = ()) -> bool:
     return True
 
 
+def is_computed(column: str) -> bool:
+    """Whether a column has the name of an expression without AS, perhaps numbered as the second of that name."""
+    return re.search(r"\)(_\d+)?$", column) is not None
+
+
 def leaf_of(column: str) -> str:
     """Path of a column's values in the row element: the name of a child, or `@` and the name of an attribute.
 
     A computed column without AS has a name of its words.
 
-    >>> leaf_of("hour"), leaf_of("_id"), leaf_of("count(1)"), leaf_of("max(price)")
-    ('hour', '@id', 'count', 'max_price')
+    >>> leaf_of("hour"), leaf_of("_id"), leaf_of("count(1)"), leaf_of("max(price)"), leaf_of("count(1)_2")
+    ('hour', '@id', 'count', 'max_price', 'count_2')
     """
-    if column.endswith(")"):
+    if is_computed(column):
         words = "_".join(re.findall(r"\w+", column.replace("count(1)", "count")))
         return words if words[:1].isalpha() else column
     return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column

@@ -8,7 +8,8 @@ must give the same result for the same arguments whenever it is called, as after
 
     CREATE FUNCTION slope AS 'prices:slope' RETURNS TABLE (auction BIGINT, slope DOUBLE);
 
-A function that returns a table is one of whole groups, `FROM slope(TABLE(bid) PARTITION BY auction)`.
+A function that returns a table is one of whole groups, `FROM slope(TABLE(bid) PARTITION BY auction)`; in its place a
+class may be named, an accumulator.
 
 A module is looked for beside the file of SQL, as if Python ran that, then where Python finds modules.
 """
@@ -104,7 +105,7 @@ _KEYWORDS = frozenset({"and", "as", "by", "else", "from", "in", "not", "on", "or
 _WORDS = ("MONOTONE", "FALLING", "INJECTIVE")
 _FORM = (
     "CREATE FUNCTION fahr AS 'module:name' RETURNS DOUBLE, perhaps followed by MONOTONE, FALLING or INJECTIVE; or"
-    " RETURNS TABLE (a INT, b DOUBLE) for a function of groups"
+    " RETURNS TABLE (a INT, b DOUBLE) for a function of groups, or an accumulator"
 )
 
 

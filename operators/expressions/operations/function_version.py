@@ -1,8 +1,8 @@
 """The version of a Python function: a hash of all that decides its results, the same in every process.
 
 That is its source, or its code where there is no source, and what it closes over: cells, defaults, the arguments of a
-`partial`, the state of an object, and the constants and the functions of its own module that it names. Other modules
-are known by name. Nothing in the hash depends on addresses, or on the order of a set.
+`partial`, the state of an object, the methods of its class, and the constants and the functions of its own module that
+it names. Other modules are known by name. Nothing in the hash depends on addresses, or on the order of a set.
 """
 
 from __future__ import annotations
@@ -114,11 +114,13 @@ class _Parts:
             return
         if (source := _source(class_)) is not None:
             yield source
-        else:
-            for name, value in sorted(vars(class_).items()):
-                if isinstance(value, FunctionType | staticmethod | classmethod):
-                    yield name.encode()
-                    yield from self.of(getattr(value, "__func__", value))
+        for name, value in sorted(vars(class_).items()):
+            is_constant = isinstance(value, (*_CONSTANTS, tuple, frozenset)) and not name.startswith("__")
+            if is_constant or isinstance(value, FunctionType | staticmethod | classmethod):
+                yield name.encode()
+                yield from self.of(getattr(value, "__func__", value))
+        for base in class_.__bases__:
+            yield from self.of(base)
 
     def _object(self, value: Any) -> Iterator[bytes]:
         """What a copy of an object would be made of; of one that cannot be copied, its class."""

@@ -6,19 +6,23 @@ ones do not count), null last: so it gets the same whatever the engine, and howe
 
 A column of the result that is called as a key is that key: what the function gives there must be equal to it, and it
 may leave it out. So nothing that a function returns can break a promise about the keys.
+
+Of an accumulator, `add` gets the rows and gives a structure, the state; `merge` gets an array of states and gives one;
+`finish` gets a state and gives rows. States are merged sorted by their columns, too, so that the same slices have the
+same state after a crash.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xmlstream.dataclasses import dataclass
+from xmlstream.dataclasses import dataclass, replace
 from xmlstream.operators.expressions.operations.python_functions import (
     ArrowCall,
     PythonFunction,
@@ -33,20 +37,22 @@ from xmlstream.punct_ns.sql_type import Field
 
 def arrow_call(function: PythonFunction, *, in_fields: bool = False) -> ArrowCall:
     """What an engine calls for a function, of rows or of groups."""
+    if function.step in ("add", "merge"):
+        return StateCall(function, in_fields)
     return (GroupCall if function.is_of_groups else ArrowCall)(function, in_fields)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCall(ArrowCall):
-    """A function of groups over Arrow's columns: what an engine calls."""
+    """A function of groups over Arrow's columns, or the last step of an accumulator: what an engine calls."""
 
     def _results(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
         type_: Any = any_arrow_type(self.function.type)
-        *keys, rows = columns
+        *keys, groups = columns
         takes_key = self.function.wrong_number(2) is None
         tables, ends, errors = list[pa.Table](), [0], list[QueryError | None]()
-        for i in range(len(rows)):
-            found, error = self._of_group(keys[0][i].as_py() if keys else {}, rows[i].values, takes_key=takes_key)
+        for i in range(len(groups)):
+            found, error = self._of_group(keys[0][i].as_py() if keys else {}, groups[i], takes_key=takes_key)
             tables += [] if found is None else [found]
             ends.append(ends[-1] + (0 if found is None else found.num_rows))
             errors.append(error)
@@ -55,26 +61,28 @@ class GroupCall(ArrowCall):
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structures, type=type_), errors
 
     def _of_group(
-        self, key: Mapping[str, Any], rows: Any, *, takes_key: bool
+        self, key: Mapping[str, Any], group: Any, *, takes_key: bool
     ) -> tuple[pa.Table | None, QueryError | None]:
-        of = ", ".join(f"{name} = {in_brief(value)}" for name, value in key.items())
-        words = f"the group {of}" if key else "all rows"
-        given: Any = _sorted(pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)]))
+        function = self.function
         try:
-            given = given.to_pandas() if self.function.takes == "frame" else given
+            given = group.as_py() if function.step else _rows(group, function)
             arguments = (_key_of(tuple(key))(*key.values()), given) if takes_key else (given,)
-            result = self.function.call(*arguments)
+            result = function.accumulator.finish(*arguments) if function.step else function.call(*arguments)
             if isinstance(result, Iterable) and not _is_table(result):
                 result = [result] if isinstance(result, Mapping) else list(result)
         except Exception as raised:  # noqa: BLE001 - whatever a user's function raises
-            return None, self._raised(raised, words)
+            return None, self._raised(raised, _group_in_words(key))
         try:
             table = _arrow(result) if _is_table(result) else self._of_dictionaries(result, key)
             return self._as_declared(table, key), None
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
-            declared = ", ".join(f"{quoted(field.name)} {field.type.name}" for field in self._fields).replace("`", "")
-            hint = f"it is declared with the columns ({declared}); rows are an Arrow table, a DataFrame or dictionaries"
-            return None, self._error(f"returned what is not as declared, for {words}: {reason}", hint)
+            hint = (
+                f"it is declared with the columns ({_declared(self._fields)}); rows are an Arrow table, a DataFrame or"
+            )
+            return None, self._not_as_declared(key, reason, f"{hint} dictionaries")
+
+    def _not_as_declared(self, key: Mapping[str, Any], reason: Exception, hint: str) -> QueryError:
+        return self._error(f"returned what is not as declared, for {_group_in_words(key)}: {reason}", hint)
 
     @property
     def _fields(self) -> tuple[Field, ...]:
@@ -99,9 +107,7 @@ class GroupCall(ArrowCall):
             name = field.name.lower()
             if lacking := next((row for row in rows if name not in row and name not in keys), None):
                 raise TypeError(f"the row {in_brief(lacking)} lacks {field.name}")
-            values = [row.get(name, keys.get(name)) for row in rows]
-            of = converted(field.type)
-            columns[field.name] = pa.array([None if v is None else of(v) for v in values], any_arrow_type(field.type))
+            columns[field.name] = _column(field, [row.get(name, keys.get(name)) for row in rows])
         return pa.table(columns)
 
     def _require_known(self, names: Iterable[str]) -> None:
@@ -131,6 +137,114 @@ class GroupCall(ArrowCall):
             assert given is not None
             columns[field.name] = given
         return pa.table(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class StateCall(GroupCall):
+    """A step of an accumulator that gives a state: of new rows, or of several states."""
+
+    def _results(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
+        *keys, groups = columns
+        accumulator, type_ = self.function.accumulator, cast("Any", any_arrow_type(self.function.type))
+        states, errors = [pa.nulls(0, type_)], list[QueryError | None]()
+        for i in range(len(groups)):
+            key, error = keys[0][i].as_py() if keys else {}, None
+            try:
+                found = self._state_of(accumulator, key, groups[i])
+            except QueryError as raised:
+                found, error = pa.nulls(1, type_), raised
+            states.append(found)
+            errors.append(error)
+        return pa.concat_arrays(states), errors
+
+    def _state_of(self, accumulator: Any, key: Mapping[str, Any], group: Any) -> pa.Array[Any]:
+        """The state of a group, as an array of one structure."""
+        if self.function.step == "merge":
+            first, *others = _table(group.values).to_pylist()
+            states = reduce(lambda one, other: self._called(accumulator.merge, key, one, other), others, first)
+            return self._structure(states, key)
+        state = replace(self, function=replace(self.function, step="zero"))._called(accumulator.zero, key)
+        rows = _rows(group, self.function)
+        return self._structure(self._called(accumulator.add, key, state, rows) if len(rows) else state, key)
+
+    def _called(self, method: Any, key: Mapping[str, Any], *given: Any) -> Any:
+        """The state that a method gives, as one that was kept is."""
+        try:
+            state = method(*given)
+        except Exception as raised:  # noqa: BLE001 - whatever a user's method raises
+            raise self._raised(raised, _group_in_words(key)) from None
+        return self._structure(state, key).to_pylist()[0]
+
+    def _structure(self, state: Any, key: Mapping[str, Any]) -> pa.Array[Any]:
+        fields = self.function.type.fields
+        try:
+            values = _values_of(state, fields)
+            columns = {f.name: _column(f, [value]) for f, value in zip(fields, values, strict=True)}
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
+            hint = f"a state has the columns ({_declared(fields)}), as a dictionary or a tuple"
+            raise self._not_as_declared(key, reason, hint) from None
+        return pa.table(columns).to_struct_array().combine_chunks()
+
+
+def _values_of(state: Any, fields: Sequence[Field]) -> Sequence[Any]:
+    """The values of a state in the order of its columns."""
+    if isinstance(state, Mapping):
+        given, known = {str(name).lower(): value for name, value in state.items()}, [f.name.lower() for f in fields]
+        if other := [name for name in given if name not in known]:
+            raise TypeError(f"the state {in_brief(state)} has a column {other[0]}")
+        if lacking := [name for name in known if name not in given]:
+            raise TypeError(f"the state {in_brief(state)} lacks {lacking[0]}")
+        return [given[name] for name in known]
+    if not isinstance(state, tuple | list):
+        raise TypeError(f"{in_brief(state)} is no state")
+    if len(state) != len(fields):
+        raise TypeError(f"the state {in_brief(state)} has {len(state)} columns, not {len(fields)}")
+    return state
+
+
+def _column(field: Field, values: Sequence[Any]) -> pa.Array[Any]:
+    """Values of Python, or scalars of Arrow's, as a column.
+
+    Raises:
+        TypeError, ValueError: One has another type; the error names the column and the value.
+    """
+    of, type_ = converted(field.type), any_arrow_type(field.type)
+    given = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
+    try:
+        return pa.array([None if value is None else of(value) for value in given], type_)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
+        wrong, why = _first_wrong(field, given, reason)
+        raise ValueError(f"{field.name} = {in_brief(wrong)} is not a valid {field.type.name}: {why}") from None
+
+
+def _first_wrong(field: Field, values: Sequence[Any], reason: Exception) -> tuple[Any, Exception]:
+    """The first value that is not of a column's type, and why."""
+    for value in values:
+        try:
+            pa.array([None if value is None else converted(field.type)(value)], any_arrow_type(field.type))
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as found:
+            return value, found
+    return values, reason
+
+
+def _group_in_words(key: Mapping[str, Any]) -> str:
+    of = ", ".join(f"{name} = {in_brief(value)}" for name, value in key.items())
+    return f"the group {of}" if key else "all rows"
+
+
+def _declared(fields: Iterable[Field]) -> str:
+    return ", ".join(f"{quoted(field.name)} {field.type.name}" for field in fields).replace("`", "")
+
+
+def _rows(group: Any, function: PythonFunction) -> Any:
+    """The rows of a group as a function takes them."""
+    rows = _table(group.values)
+    return rows.to_pandas() if function.takes == "frame" else rows
+
+
+def _table(structures: Any) -> pa.Table:
+    """An array of structures as a table, sorted by its columns."""
+    return _sorted(pa.Table.from_batches([pa.RecordBatch.from_struct_array(structures)]))
 
 
 @lru_cache(maxsize=64)

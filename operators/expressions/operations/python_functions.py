@@ -8,7 +8,8 @@ row, or once for all if it is annotated with `pa.Array`, and checks what it retu
 same on both engines. Moments with a time zone are in UTC, whatever the session's zone; those without one are naive.
 
 A function that returns a TABLE is one of a whole group: its arguments are the keys and an array of the group's rows,
-and its result is an array of rows (`group_calls`).
+and its result is an array of rows (`group_calls`). Instead of a function, a class may be declared so, an accumulator:
+its steps `add`, `merge` and `finish` are three functions of one name (`accumulators`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from xmlstream.dataclasses import dataclass, replace
+from xmlstream.operators.expressions.operations.accumulators import (
+    is_accumulator,
+    require_accumulator,
+    wrong_number,
+)
 from xmlstream.operators.expressions.operations.function_version import function_version
 from xmlstream.operators.expressions.operations.part import Part, joined
 from xmlstream.operators.expressions.operations.spark_type import NotProven, read_type
@@ -43,6 +49,10 @@ Declared = Literal["rising", "falling", "injective", "rising injective", "fallin
 
 Takes = Literal["values", "columns", "rows", "frame"]
 """What it is called with: the values of a row; Arrow's columns; all rows of a group, in Arrow's form or pandas'."""
+
+Step = Literal["zero", "add", "merge", "finish"]
+"""What a function is of an accumulator: `add` is from rows to a state (`zero` its begin), `merge` from states to one,
+`finish` from a state to rows."""
 
 _MARK = re.compile(r"__xs\d+\b")
 _CALLED = re.compile(r"\b\w+__xs\d+\b")
@@ -62,6 +72,7 @@ class PythonFunction:
         declared: What is declared of its values; a declared function maps only null to null.
         takes: What it is called with.
         number: Tells it from other functions of this name in this process.
+        step: For one of an accumulator, which of its steps; `call` is the accumulator, or its class.
     """
 
     name: str
@@ -70,11 +81,31 @@ class PythonFunction:
     declared: Declared | None = None
     takes: Takes = "values"
     number: int = 0
+    step: Step | None = None
 
     @property
     def key(self) -> str:
         """Its name in the texts of plans."""
-        return f"{self.name}__xs{self.number}"
+        return f"{_base(self.name, self.step)}__xs{self.number}"
+
+    def of_step(self, step: Step) -> PythonFunction:
+        """The function of another step of an accumulator."""
+        return _BY_KEY[f"{_base(self.name, step)}__xs{self.number}"]
+
+    @property
+    def accumulator(self) -> Any:
+        """The accumulator of a step."""
+        return self.call() if inspect.isclass(self.call) else self.call
+
+    @property
+    def code(self) -> Any:
+        """The code of what is called; None for what has none."""
+        return getattr(getattr(self.call, self.step) if self.step else self.call, "__code__", None)
+
+    @property
+    def words(self) -> str:
+        """What messages call it."""
+        return f"{self.step} of the accumulator {self.name}" if self.step else f"the function {self.name}"
 
     @property
     def origin(self) -> str:
@@ -89,8 +120,8 @@ class PythonFunction:
 
     @property
     def is_of_groups(self) -> bool:
-        """Whether it is called with all rows of a group, and its results are rows."""
-        return self.takes in ("rows", "frame")
+        """Whether it is called once for a group, and its results are rows."""
+        return self.step == "finish" or (self.takes in ("rows", "frame") and not self.step)
 
     @property
     def directory(self) -> str | None:
@@ -100,15 +131,8 @@ class PythonFunction:
 
     def wrong_number(self, given: int) -> str | None:
         """What is wrong with a call with so many arguments; None if it takes them."""
-        try:
-            signature = inspect.signature(self.call)
-        except (TypeError, ValueError):  # some functions that are written in C have none
-            return None
-        with suppress(TypeError):
-            signature.bind(*(None,) * given)
-            return None
-        plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return f"{self.name} takes {len(plain)} argument{'' if len(plain) == 1 else 's'}, not {given}"
+        wrong = wrong_number(getattr(self.accumulator, self.step) if self.step else self.call, given)
+        return wrong and f"{self.name} {wrong}"
 
     def part(self, name: str, parts: Sequence[Part], zone: str) -> Part:
         """A call as a part of an expression: of the result nothing is known but its type."""
@@ -124,6 +148,11 @@ class PythonFunction:
             if not is_passed(type_):
                 what = f"the function {self.name} cannot take a {type_.name}"
                 raise QueryError(what, hint=_TYPES_HINT)
+
+
+def _base(name: str, step: Step | None) -> str:
+    """The name of a function in texts, without its number."""
+    return name if step in (None, "finish") else f"{name}_{step}"
 
 
 _BY_KEY: dict[str, PythonFunction] = {}
@@ -143,7 +172,7 @@ def known_by(name: str) -> PythonFunction | None:
 
 
 def declared_function(
-    call: Callable[..., Any],
+    call: Any,
     name: str,
     returns: str,
     *,
@@ -154,13 +183,18 @@ def declared_function(
     """The function with what is declared of it; the same one if it was declared so before.
 
     Raises:
-        QueryError: It is no function of one row, or its type is not supported.
+        QueryError: It is no function of one row or of groups and no accumulator, or its type is not supported.
     """
     name = name.lower()
     table = _TABLE.fullmatch(returns)
-    _require_function(call, name, of_groups=table is not None)
+    _require_name(name)
+    accumulator = None
+    if table is not None and is_accumulator(call):
+        accumulator = require_accumulator(call, name)
+    else:
+        _require_function(call, name, of_groups=table is not None)
     try:
-        type_ = read_type(returns if table is None else _array_of_rows(table[1]))
+        type_ = read_type(returns if table is None else f"ARRAY<{_structure(table[1])}>")
     except NotProven:
         raise QueryError(f"the function {name} cannot return a {returns}", hint=_TYPES_HINT) from None
     if not is_passed(type_):
@@ -169,28 +203,42 @@ def declared_function(
         raise QueryError(f"the function {name} is declared to rise and to fall", hint="leave one of them out")
     words = ("falling" if falling else "rising" if monotone else "", "injective" if injective else "")
     promised: Any = " ".join(filter(None, words)) or None
-    made = PythonFunction(name, call, type_, promised, _taken_by(call, of_groups=table is not None))
+    takes = "values" if accumulator is not None else _taken_by(call, of_groups=table is not None)
+    made = PythonFunction(name, call, type_, promised, takes, step=None if accumulator is None else "finish")
     if made.is_of_groups and (promised or (made.wrong_number(2) and made.wrong_number(1))):
         what = f"is declared {promised}" if promised else f"does not take a key and rows: {made.wrong_number(2)}"
-        raise QueryError(f"the function {name} of groups {what}", hint=f"declare def {name}(key, rows)")
+        hint = "write lambda key, rows: …" if name == "lambda" else f"declare def {name}(key, rows)"
+        raise QueryError(f"the function {name} of groups {what}", hint=hint)
     if made.declared and made.wrong_number(1):
         raise QueryError(f"the function {name} is declared {made.declared}, and does not take one argument")
     for known in _BY_KEY.values():
         same = (known.name, known.type, known.declared, known.is_of_groups)
         if known.call is call and same == (name, type_, made.declared, made.is_of_groups):
             return known
-    _COUNTS[name] += 1
-    made = replace(made, number=_COUNTS[name])
-    _BY_KEY[made.key] = made
-    return made
+    return _noted(made, accumulator)
+
+
+def _noted(made: PythonFunction, accumulator: Any) -> PythonFunction:
+    """The function with a number that tells it from others; of an accumulator, its last step, beside the others."""
+    steps = [made]
+    if accumulator is not None:
+        state = _state_type(accumulator, made.name)
+        adding = replace(made, type=state, takes=_taken_by(accumulator.add, of_groups=True), step="add")
+        steps += [adding, replace(made, type=state, step="merge")]
+    names = [_base(made.name, each.step) for each in steps]
+    number = 1 + max(_COUNTS[each] for each in names)
+    for name, each in zip(names, steps, strict=True):
+        _COUNTS[name], numbered = number, replace(each, number=number)
+        _BY_KEY[numbered.key] = numbered
+    return _BY_KEY[f"{made.name}__xs{number}"]
 
 
 _TABLE = re.compile(r"\s*TABLE\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 """What a function of groups returns: TABLE (…) with the columns of its rows."""
 
 
-def _array_of_rows(columns: str) -> str:
-    """The type of the rows with columns that are given as in a declaration of a table."""
+def _structure(columns: str) -> str:
+    """The type of a row with columns that are given as in a declaration of a table."""
     try:
         schema = Schema.parse(columns)
     except UsageError as error:
@@ -198,15 +246,32 @@ def _array_of_rows(columns: str) -> str:
     if (never := next((a.name for a in schema if not a.domain.nullable), None)) is not None:
         what = f"NOT NULL of the column {never} that a function returns is not supported"
         raise QueryError(what, hint="leave it out: the function itself decides whether a value is null")
-    return f"ARRAY<STRUCT<{', '.join(f'{quoted(a.name)}: {a.domain.type}' for a in schema)}>>"
+    return f"STRUCT<{', '.join(f'{quoted(a.name)}: {a.domain.type}' for a in schema)}>"
+
+
+def _state_type(accumulator: Any, name: str) -> SqlType:
+    """The type of the states of an accumulator."""
+    with suppress(NotProven):
+        if is_passed(type_ := read_type(_structure(accumulator.state))):
+            return type_
+    raise QueryError(f"the accumulator {name} cannot have the state {accumulator.state}", hint=_TYPES_HINT)
+
+
+def _require_name(name: str) -> None:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise QueryError(f"{name} is not a name of a function", hint='give one: @xs.function("DOUBLE", name="fahr")')
 
 
 def _require_function(call: Any, name: str, *, of_groups: bool) -> None:
-    if not re.fullmatch(r"[^\W\d]\w*", name):
-        raise QueryError(f"{name} is not a name of a function", hint='give one: @xs.function("DOUBLE", name="fahr")')
     if inspect.isclass(call) or not callable(call):
-        what = "a class, as aggregates and table functions are" if inspect.isclass(call) else "not a function"
-        raise QueryError(f"{name} is {what}", hint="declare a function from the values of one row to one value")
+        is_class = inspect.isclass(call)
+        what = (
+            f"{name} is a class, as aggregates and table functions are" if is_class else f"{call!r} is not a function"
+        )
+        hint = "declare a function from the values of one row to one value"
+        if of_groups:
+            hint = "give a function itself, def f(key, rows), or a class with zero, add, merge and finish"
+        raise QueryError(what, hint=hint)
     if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
         raise QueryError(f"{name} awaits", hint="declare a function that returns its result: def, not async def")
     if of_groups:
@@ -366,10 +431,10 @@ class ArrowCall:
         return found, [None] * count
 
     def _error(self, what: str, hint: str | None, where: str | None = None) -> QueryError:
-        code = getattr(self.function.call, "__code__", None)
+        code = self.function.code
         if where is None:
             where = None if code is None else _line(code.co_filename, code.co_firstlineno)
-        return QueryError(f"the function {self.function.name} {what}", where=where, hint=hint)
+        return QueryError(f"{self.function.words} {what}", where=where, hint=hint)
 
     def _wrong(self, result: object, reason: str, row: tuple[Any, ...]) -> QueryError:
         type_ = self.function.type.name
@@ -378,7 +443,7 @@ class ArrowCall:
 
     def _raised(self, raised: Exception, arguments: str) -> QueryError:
         """The error with the line of the function's own file that led to it."""
-        code, trace, where = getattr(self.function.call, "__code__", None), raised.__traceback__, None
+        code, trace, where = self.function.code, raised.__traceback__, None
         while trace is not None:
             if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
                 where = _line(code.co_filename, trace.tb_lineno)

@@ -72,6 +72,18 @@ class Recursive:
     def __call__(self, x):
         return self.me.by + x * 5
 
+def distant(x):
+    return x + 51
+
+class Base:
+    factor = 61
+    def apart(self, x):
+        return distant(x) * self.factor
+
+class Derived(Base):
+    def __call__(self, x):
+        return self.apart(x) + 71
+
 def cased(words):
     return lambda x: len(words) * x if str(x) in words else -x
 
@@ -97,10 +109,12 @@ CALLS = {
     "set 3": cased({"1", "2", "3", "5"}), "decimal": closed(Decimal(7)), "decimal 8": closed(Decimal(8)),
     "pattern": by_pattern(re.compile("1")), "pattern 2": by_pattern(re.compile("2")),
     "recursion": factorial(41), "recursion 2": factorial(42), "names": lambda x: x + 1000 * len(NAMES),
+    "derived": Derived(),
     "inner set": lambda x: x in {1, 2, "a", "b"}, "inner set 2": lambda x: x in {1, 3, "a", "b"},
 }
 """
 CHANGED = {"RATE, NAMES = 3": "RATE, NAMES = 4", "x + 11": "x + 12", "math.floor(x": "math.ceil(x", "+ 7 *": "+ 8 *"}
+CHANGED |= {"x + 51": "x + 52", "factor = 61": "factor = 62", "(x) * self.factor": "(x) + self.factor"}
 """Texts of the module that are changed, each beside another."""
 
 PROGRAM = """

@@ -82,7 +82,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(written: Path, tmp_path
     wrong: list[tuple[Any, str]] = [
         (("joined",), "there is no operator joined"),
         (("merge",), "there is no operator merge; Hint: what keeps something: report, "),
-        (("join",), "join keeps several kinds of rows; Hint: name one of "),
+        (("join",), "join keeps several kinds of rows; Hint: name one of side-0 (tuples of the left side), side-1 "),
         (("join", "middle"), "join keeps no rows called middle; Hint: there are "),
     ]
     for names, words in wrong:

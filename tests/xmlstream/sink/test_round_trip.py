@@ -142,11 +142,13 @@ def test_a_result_comes_back_as_it_was(
 
 
 def test_what_is_computed_without_as_has_a_name_of_its_words(tmp_path: Path) -> None:
-    schema = Schema.parse("a INT, `count(1)` INT, `max(p)` INT, `(a + 1)` INT")
+    schema = Schema.parse("a INT, `count(1)` INT, `max(p)` INT, `(a + 1)` INT, `count(1)_2` INT")
     sink = DirectorySink(tmp_path, DocumentForm(schema))
-    sink.publish(sink.draft(ComputedSlice(0, [(table([(1, 2, 3, 4)], schema), [])])))
+    sink.publish(sink.draft(ComputedSlice(0, [(table([(1, 2, 3, 4, 5)], schema), [])])))
     (written,) = tmp_path.glob("*.xml")
-    assert "<a>1</a><count>2</count><max_p>3</max_p><a_1>4</a_1>" in written.read_text(encoding="utf-8")
+    assert "<a>1</a><count>2</count><max_p>3</max_p><a_1>4</a_1><count_2>5</count_2>" in written.read_text(
+        encoding="utf-8"
+    )
     with pytest.raises(UsageError, match=r"max\(p\) and max_p are both written at max_p"):
         DocumentForm(Schema.parse("`max(p)` INT, max_p INT"))
 

@@ -9,18 +9,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import AT_NIGHT
 from tests.harness.pages import ROOT
+from tests.xmlstream.sql.refused.test_foreign_forms import FORMS
+from tests.xmlstream.sql.refused.test_foreign_forms import TABLES as FORM_TABLES
 from xmlstream.punct_ns.errors import XmlStreamError
+from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements
 
 TABLES = {
@@ -103,13 +110,19 @@ STATEMENTS = list(statements())
 KINDS = list(dict.fromkeys(each.kind for each in STATEMENTS))
 
 
-@pytest.fixture(scope="module")
-def whole() -> Iterator[duckdb.DuckDBPyConnection]:
+@contextmanager
+def whole_tables() -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables in DuckDB."""
     with duckdb.connect(config={"default_null_order": "nulls_first_on_asc_last_on_desc"}) as connection:  # as Spark's
         for name, (columns, _, rows) in TABLES.items():
             made = f"CREATE TABLE {name} ({columns.replace('ARRAY<STRING>', 'VARCHAR[]')})"
             connection.execute(f"{made}; INSERT INTO {name} VALUES {rows}")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[duckdb.DuckDBPyConnection]:
+    with whole_tables() as connection:
         yield connection
 
 
@@ -120,14 +133,15 @@ def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFa
     for name, (columns, schemes, _) in TABLES.items():
         cursor = whole.execute(f"SELECT * FROM {name}")
         names = [column[0] for column in cursor.description or ()]
-        rows = ("".join(map(_elements, names, row)) for row in cursor.fetchall())
+        rows = ("".join(map(elements, names, row)) for row in cursor.fetchall())
         (directory / f"{name}.xml").write_text(f"<rows>{''.join(f'<r>{row}</r>' for row in rows)}</rows>")
         options = f"path '{directory / name}.xml', rowTag 'r', schemes '{schemes}'"
         made[name] = f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});"
     return made
 
 
-def _elements(name: str, value: Any) -> str:
+def elements(name: str, value: Any) -> str:
+    """A value as elements of a row."""
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = (f"{each.isoformat()}Z" if isinstance(each, datetime) else each for each in values)
     return "".join(f"<{name}>{each}</{name}>" for each in texts)
@@ -166,20 +180,22 @@ def _findings(
     for each in given:
         used = [tables[name] for name in tables if re.search(rf"\b{name}\b", each.text)]
         try:
-            table = xs.from_sql(session, "\n".join([*used, each.text])).to_arrow()
+            query = xs.from_sql(session, "\n".join([*used, each.text]))
+            DocumentForm(query.schema)  # it can be written, too
+            table = query.to_arrow()
         except XmlStreamError as refusal:
             if each.refused not in refused or not refusal.hint:
                 found[each.text] = f"refused: {refusal}"
             continue
-        rows = _sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        rows = in_order(zip(*(column.to_pylist() for column in table.columns), strict=True))
         if each.refused in refused:
             found[each.text] = "is answered: leave out the line before it"
-        elif rows != (wanted := _sorted(whole.execute(each.oracle).fetchall())):
+        elif rows != (wanted := in_order(whole.execute(each.oracle).fetchall())):
             found[each.text] = f"{rows} in place of {wanted}"
     return found
 
 
-def _sorted(rows: Any) -> list[tuple[Any, ...]]:
+def in_order(rows: Any) -> list[tuple[Any, ...]]:
     """The rows, with nulls last; numbers to nine digits."""
     return sorted(
         (tuple(map(_plain, row)) for row in rows), key=lambda row: [(each is None, str(each)) for each in row]
@@ -201,6 +217,49 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return tuple(map(_plain, value))
     return str(value)
+
+
+WAYS = {
+    "as it stands": "{0}",
+    "subquery": "SELECT * FROM ({0}) AS z",
+    "WITH": "WITH z AS ({0}) SELECT * FROM z",
+    "view": "CREATE VIEW z AS {0}; SELECT * FROM z",
+    "UNION": "({0}) UNION ALL ({0})",
+    "small letters": "{0}",
+}
+"""Where a statement may stand, by name."""
+
+
+@pytest.mark.rest
+@pytest.mark.filterwarnings("ignore:the result has several attributes")
+@pytest.mark.parametrize("way", WAYS)
+def test_spark_reads_what_is_read_in_process(
+    way: str, tables: dict[str, str], spark: xs.Session, in_process: xs.Session, tmp_path: Path
+) -> None:
+    """Two parsers read a text: what ours takes, Spark's does, or reads it printed."""
+    every = [("\n".join(tables.values()), each.text) for each in STATEMENTS]
+    every += [(FORM_TABLES.format(tmp_path), form) for form in FORMS.strip().splitlines()]
+    found = {}
+    for declared, text in every[:: 1 if AT_NIGHT else 8]:
+        query = WAYS[way].format(_in_small_letters(text) if way == "small letters" else text)
+        if _refusal(f"{declared}\n{query}", in_process) is None:
+            found[query] = _refusal(f"{declared}\n{query}", spark)
+    assert {query: why for query, why in found.items() if why is not None} == {}
+    assert found
+
+
+def _refusal(text: str, session: xs.Session) -> str | None:
+    """Why a statement is refused; None if it can be planned."""
+    try:
+        read(text).plan(session)
+    except XmlStreamError as refusal:
+        return str(refusal)
+    return None
+
+
+def _in_small_letters(text: str) -> str:
+    """The words of SQL in small letters; what stands in quotes as it is."""
+    return re.sub(r"'[^']*'|\b[A-Z]{2,}\b", lambda found: found[0] if "'" in found[0] else found[0].lower(), text)
 
 
 def test_most_statements_are_answered() -> None:

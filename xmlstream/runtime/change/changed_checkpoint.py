@@ -387,6 +387,8 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         before := QueryRecord.of(checkpoint), moved=settings.moved
     ):
         return None
+    if not settings.change and same.record.rates == before.rates:
+        return None  # another query, not another plan
     change = query_change(checkpoint, before, same, root, moved=settings.moved)
     change.require()
     if mirror.apart:
@@ -396,7 +398,7 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         if i not in change.in_place and (output := target.documents()) is not None:
             require_fresh(output, overwrite=settings.overwrite)
     _settle(checkpoint, change)
-    report = settings.on_change
+    report = settings.on_change if settings.change else None
     lines = list(change.closed_before()) if report is not None else []
     record = apply(checkpoint, change, engine)
     logs = {PUBLISHED: record.published, **{f"{DOCUMENTS}/{name}": seal for name, seal in record.documents.items()}}

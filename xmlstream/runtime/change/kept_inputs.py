@@ -111,7 +111,7 @@ class KeptInputs:
         return self._kept(join, join.inputs.index(below), {c: name for name, c in self._columns[number].items()})
 
     def _counted_rows(self, join: Node, side: int) -> tuple[list[int], Tuples] | None:
-        """The inputs of which a join keeps joined tuples, and its different rows of them, with their numbers."""
+        """The inputs whose tuples a join keeps joined, and its different rows of them, with their numbers."""
         parts = self._of.parts(join, side)
         columns = {self._columns[i][name]: there for i, of in parts.items() for name, there in of.items()}
         rows = self._kept(join, side, {column: there for column, there in columns.items() if there is not None})

@@ -107,7 +107,7 @@ class Plan:
         return SegmentStore(engine, spare)
 
 
-class Sent:
+class SentSoFar:
     """What the nodes of a plan have sent up to now."""
 
     def __init__(self, plan: Plan, change: QueryChange, engine: Engine) -> None:
@@ -133,7 +133,7 @@ class Rejoining:
 
     def __init__(self, old: Plan, new: Plan, change: QueryChange, engine: Engine) -> None:
         self._old, self._new, self._change, self._engine = old, new, change, engine
-        self._sent_before, self._sent = Sent(old, change, engine), Sent(new, change, engine)
+        self._sent_before, self._sent = SentSoFar(old, change, engine), SentSoFar(new, change, engine)
 
     def states(self, of: Rejoined) -> tuple[dict[Node, OperatorRecord], list[Punctuation]]:
         """The states of the nodes of a region, and all that it has sent."""
@@ -154,7 +154,7 @@ class Rejoining:
         now, earlier = (_closed(ps, root.schema) for ps in (slices[root].punctuations, before))
         self._has_due(root, states[root], _closed(before, root.schema).absorb(slices[root].punctuations))
         found = {node: state.record(whole=True) for node, state in states.items()}
-        known = ClosedSet(root.schema, found[root].sets["sent"])
+        known = ClosedSet(root.schema, found[root].sets.get("sent", ()))
         held = [p for p in (*known.lasting, *known.passing) if earlier.set.covers(p)]
         sets = {**found[root].sets, "sent": list(map(recorded, (*held, *now.absorb(before))))}
         found[root] = replace(found[root], sets=sets)

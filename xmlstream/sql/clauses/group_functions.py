@@ -3,7 +3,8 @@
 SELECT * FROM slope(TABLE(bid) PARTITION BY auction)
 
 The rows of a group are an aggregate that has no partial results: so the operator that groups keeps the group's tuples,
-until punctuations close it. Above it the function is called, and its rows are exploded.
+until punctuations close it. Above it the function is called, and its rows are exploded. An accumulator is an aggregate
+that has partial results, its states: so one state is kept for a group, and above it `finish` is called.
 
 The rewriting of FROM (`xmlstream.sql.flink_windows`) puts the call in the place of a SELECT's items: `inline(slope(…))`
 of the keys alone. A column of the result that is called as a key is a copy of the key, and its punctuations pass; all
@@ -12,13 +13,11 @@ others are what the function gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
 from xmlstream.operators.explode import Explode
 from xmlstream.operators.expressions.aggregates import Aggregate
-from xmlstream.operators.expressions.dialect import call_name, cast_to, named, render
+from xmlstream.operators.expressions.dialect import call_name, cast_to, named, render, structure
 from xmlstream.operators.expressions.operations.python_functions import PythonFunction, is_passed, known_by
 from xmlstream.operators.group_by import GroupBy
 from xmlstream.plan.nodes import Names, Node
@@ -46,14 +45,18 @@ def applied(call: exp.Anonymous, relation: Relation, analyst: Analyst, text: Que
     shown = {field.attribute: field.name for field in relation.fields if field.starred}
     by_name = {shown.get(key, key): key for key in keys.values()}
     called = Names(keys.values())
-    rows, result, row = (called.take(name) for name in ("rows", "result", "row"))
-    of_tuple = _structure({field.name: field.attribute for field in relation.fields if field.starred})
+    rows, result, row = (called.take(name) for name in ("state" if function.step else "rows", "result", "row"))
+    of_tuple = structure({field.name: field.attribute for field in relation.fields if field.starred})
     collected = render(exp.Anonymous(this="collect_list", expressions=[of_tuple]))
-    ((_, domain),) = analyst.columns(node.schema, [collected])
+    if function.step:
+        adding = function.of_step("add")
+        collected, domain = f"{adding.key}({collected})", Domain(adding.type.name)
+    else:
+        ((_, domain),) = analyst.columns(node.schema, [collected])
     groups = Node(
         GroupBy(tuple(by_name.values()), (Aggregate(Attribute(rows, domain), collected),)), (node,), "group_by"
     )
-    key_of_group = [_structure(by_name)] if by_name else []
+    key_of_group = [structure(by_name)] if by_name else []
     of_group = exp.Anonymous(this=function.key, expressions=[*key_of_group, named(rows)])
     items = [*(Item(key, named(key)) for key in by_name.values()), Item(result, of_group)]
     made = select_items(groups, items, analyst).node
@@ -97,12 +100,6 @@ _WINDOWS = {
     "window": "compute it in a query below, SELECT *, window(ts, '10 minutes') AS w, and group by w",
     "session_window": "sessions have aggregates alone: group by a key that ends, or by window(ts, '10 minutes') AS w",
 }
-
-
-def _structure(columns: Mapping[str, str]) -> exp.Anonymous:
-    """A structure of attributes, by the names of its fields."""
-    pairs = ((exp.Literal.string(name), named(attribute)) for name, attribute in columns.items())
-    return exp.Anonymous(this="named_struct", expressions=[each for pair in pairs for each in pair])
 
 
 def _require_columns(function: PythonFunction, relation: Relation, call: exp.Expr, text: QueryText) -> None:

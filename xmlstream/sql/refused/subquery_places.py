@@ -124,6 +124,12 @@ SUBQUERY_PLACES: tuple[Place, ...] = (
     ),
     (
         exp.Query,
+        lambda node: isinstance(node.parent, exp.Any),
+        "SOME is not supported",
+        "for = SOME (SELECT …) write IN (SELECT …), for < SOME write < (SELECT max(…) …)",
+    ),
+    (
+        exp.Query,
         lambda node: _is_value(node) and (_is_misplaced(node) or not isinstance(node, exp.Subquery)),
         "a subquery is not supported here",
         AS_A_COLUMN,

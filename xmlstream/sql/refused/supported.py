@@ -195,6 +195,12 @@ _PLACES: tuple[Place, ...] = (
         "ORDER BY within an aggregate is not supported",
         "structures are sorted by their first field: write sort_array(collect_list(named_struct('ts', ts, 'v', v)))",
     ),
+    (
+        exp.Ordered,
+        lambda node: isinstance(node.this, exp.Var),
+        "ORDER BY ALL is not supported",
+        "name what to sort by: ORDER BY k, v",
+    ),
     (exp.Order, _only_sorts, "ORDER BY is not supported here", refusal("order")[1]),
     (
         exp.Limit,
@@ -238,6 +244,21 @@ _PLACES: tuple[Place, ...] = (
         "join the group: … FROM s JOIN (SELECT sid, count(DISTINCT v) AS n FROM s GROUP BY sid) AS g USING (sid)",
     ),
     (exp.Window, lambda node: isinstance(node.this, exp.IgnoreNulls), *refusal("ignorenulls")),
+    (
+        exp.Window,
+        lambda node: isinstance(node.this, exp.Filter),
+        "FILTER before OVER is not supported",
+        "write the condition into the aggregate: sum(IF(v > 1, v, NULL)) OVER (…), count(IF(v > 1, 1, NULL)) OVER (…)",
+    ),
+    (
+        exp.Window,
+        lambda node: (
+            function_of(node) == "ntile"
+            and not all((whole_number(each) or 0) > 0 for each in node.this.expressions or [node])
+        ),
+        "ntile is supported only with a number above 0",
+        "write ntile(4) OVER (…)",
+    ),
     (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *refusal("window")),
     (
         exp.Window,
@@ -311,7 +332,7 @@ _PLACES: tuple[Place, ...] = (
         exp.Any,
         _outside(exp.Like, exp.ILike),
         "ANY is not supported",
-        "use bool_or(v > 1), or array_contains(tags, 'a'); for = ANY (SELECT …) write IN (SELECT …)",
+        "= ANY (SELECT …) is supported; else use bool_or(v > 1), array_contains(tags, 'a') or (SELECT max(…) FROM …)",
     ),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", "compare with (SELECT max(…) FROM …) or min"),
     *(

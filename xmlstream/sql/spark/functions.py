@@ -129,6 +129,11 @@ ONE_FOR_ONE = (
 )
 """Hint to make several tuples of one."""
 
+_WITHIN_AN_ITEM = (
+    "write FROM s LATERAL VIEW explode(tags) t AS tag, and tag in its place, as in upper(tag); alone, explode(tags) may"
+    " be an item of SELECT"
+)
+
 _GENERATORS = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
 _LAMBDAS = (
     "aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys "
@@ -278,6 +283,8 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str | None] | None:
     name, number = call_name(call), len(call.expressions)
     if _called_with_groups(call) is not None or (name in GROUPING and _is_of_sets(call)) or is_exploded(call):
         return None
+    if name in ("explode", "explode_outer", "unnest"):
+        return f"{name} within an expression is not supported", _WITHIN_AN_ITEM
     if (refused := reason_to_refuse(name)) is not None or known_by(name) is not None or name == "count":
         return refused
     least, most = _ARGUMENTS.get(name, (0, 255))

@@ -187,3 +187,32 @@ def test_a_form_of_another_system_is_read_or_refused_with_what_to_write(
     except XmlStreamError as error:
         refused = error
     assert refused is None or refused.hint, f"{form}: {refused}"
+
+
+FOLLOWED = [
+    ("SELECT upper(explode(tags)) AS x FROM t", "explode within an expression",
+     "SELECT upper(tag) AS x FROM t LATERAL VIEW explode(tags) e AS tag"),
+    ("SELECT k, upper(unnest(tags)) AS x FROM t", "unnest within an expression", "SELECT k, explode(tags) AS x FROM t"),
+    ("SELECT sum(v) FILTER (WHERE v > 1) OVER (PARTITION BY k ORDER BY ts) AS x FROM t", "FILTER before OVER",
+     "SELECT sum(IF(v > 1, v, NULL)) OVER (PARTITION BY k ORDER BY ts) AS x FROM t"),
+    ("SELECT count(*) FILTER (WHERE v > 1) OVER (PARTITION BY k) AS x FROM t", "FILTER before OVER",
+     "SELECT count(IF(v > 1, 1, NULL)) OVER (PARTITION BY k) AS x FROM t"),
+    *((f"SELECT ntile({n}) OVER (PARTITION BY k ORDER BY v) AS x FROM t", "ntile is supported only with a number above",
+       "SELECT ntile(4) OVER (PARTITION BY k ORDER BY v) AS x FROM t") for n in ("0", "-1", "v", "1.5", "")),
+    ("SELECT k, v FROM t ORDER BY ALL", "ORDER BY ALL is not supported", "SELECT k, v FROM t ORDER BY k, v"),
+    ("SELECT k FROM t WHERE k = SOME (SELECT k FROM u)", "SOME is not supported",
+     "SELECT k FROM t WHERE k IN (SELECT k FROM u)"),
+    ("SELECT k FROM t WHERE k < SOME (SELECT k FROM u)", "SOME is not supported",
+     "SELECT k FROM t WHERE k < (SELECT max(k) FROM u)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "what", "instead"), FOLLOWED)
+def test_what_is_refused_by_its_name_has_a_hint_that_leads_on(
+    in_process: xs.Session, text: str, what: str, instead: str
+) -> None:
+    with pytest.raises(XmlStreamError) as refused:
+        xs.from_sql(in_process, TABLES.format("/tmp") + text)
+    assert what in refused.value.what
+    assert refused.value.hint is not None
+    xs.from_sql(in_process, TABLES.format("/tmp") + instead)
