@@ -199,7 +199,8 @@ def _chosen(root: Node, operator: str) -> tuple[Node, str]:
 
 def _log(store: Folder, node: Node, name: str, log: str | None) -> str:
     """The name of a log or a set; in messages those come first that hold something."""
-    rows = {row["log"]: row["rows"] for row in _listed(store, node, name, last_commit(store))}
+    listed = (row.values() for row in _listed(store, node, name, last_commit(store)))
+    rows = {of: number for _, of, _, number, _ in listed}
     logs = node.state_schema.logs
     kinds = dict(sorted(_kinds(node).items(), key=lambda pair: (not rows.get(pair[0]), pair[0] not in logs)))
     there = ", ".join(each if each == what else f"{each} ({what})" for each, what in kinds.items())
