@@ -1,6 +1,6 @@
 """stamp: each tuple with the recorded time of the slice in which it arrives (SQL's `current_timestamp()`).
 
-Meaning:    τ(R) = {| (t, now) | t ∈ R |}, now the recorded time of t's slice.
+Meaning:    τ(R) = {| (t, now) | t ∈ R |}, now the recorded time of t's slice, or its number.
 Example:    Stamp(at)
               over (a INT) gives (a INT, at TIMESTAMP)
               at   09:00                               | 09:01
@@ -10,7 +10,7 @@ Step:       τ(new)
 Pass:       –
 Keep:       no tuples; a punctuation, up to the latest time.
 Propagate:  all punctuations, with a wildcard for the time; and `(,now)` for the time, since the time of a later slice
-            is the same or later.
+            is the same or later; `(,now]` for the number, which no later slice has.
 Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2007, §8.3 (heartbeats), applied to the time at which tuples arrive, not to a time that they
             carry.
@@ -36,6 +36,7 @@ from xmlstream.operators.state.operator_state import OperatorState
 from xmlstream.operators.state.slice_tuples import Slice, Tuples
 from xmlstream.operators.state.state_schema import StateSchema
 from xmlstream.operators.taking_over import TakesOver
+from xmlstream.punct_ns.numeric_type import IntegerType
 from xmlstream.punct_ns.pattern import Range
 from xmlstream.punct_ns.punctuation import Punctuation
 from xmlstream.punct_ns.recast import placed
@@ -46,7 +47,10 @@ from xmlstream.punct_ns.slices import POSITION, quoted
 
 @dataclass(frozen=True, slots=True)
 class Stamp(Operator):
-    """The tuples of the input, each with the recorded time of its slice as `attribute`, a TIMESTAMP, behind it."""
+    """The tuples of the input, each with the recorded time of its slice as `attribute`, a TIMESTAMP, behind it.
+
+    As a BIGINT it is the slice's number: the order in which tuples come.
+    """
 
     attribute: Attribute
     exact_inputs: ClassVar[bool] = False
@@ -60,7 +64,11 @@ class Stamp(Operator):
         return (*inputs[0], Scheme((Term(self.attribute.name, "prefix"),)))
 
     def parameters(self, output: Schema) -> str:
-        return f"the slice's time AS {quoted(self.attribute.name)}"
+        return f"the slice's {'number' if self._is_number else 'time'} AS {quoted(self.attribute.name)}"
+
+    @property
+    def _is_number(self) -> bool:
+        return isinstance(self.attribute.domain.sql, IntegerType)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         return [among(needed, inputs[0])]
@@ -97,17 +105,21 @@ class Stamp(Operator):
         # A source below reads only what is needed above, and its schema is whole.
         names = [name for name in state.inputs[0].names if name in new.frame.columns]
         position = [POSITION] if POSITION in new.frame.columns else []
-        time = Column(self.attribute.name, sql("timestamp_micros(", bigint(microseconds(_now(state))), ")"))
-        return replace(new, frame=new.frame.select(*names, time, *position), of_each=1)
+        if self._is_number:
+            now = Column(self.attribute.name, bigint(state.slice))
+        else:
+            now = Column(self.attribute.name, sql("timestamp_micros(", bigint(microseconds(_time(state))), ")"))
+        return replace(new, frame=new.frame.select(*names, now, *position), of_each=1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(state.inputs[0])
         handed_on = placed(inputs[0].punctuations, state.inputs[0].names, output)
         over = Schema((self.attribute,))
-        news = state.punctuations("passed").absorb([Punctuation(over, (Range(None, _now(state)),))])
+        past = Range(None, state.slice, high_closed=True) if self._is_number else Range(None, _time(state))
+        news = state.punctuations("passed").absorb([Punctuation(over, (past,))])
         return [*handed_on, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]
 
 
-def _now(state: OperatorState) -> datetime:
+def _time(state: OperatorState) -> datetime:
     assert state.time is not None
     return state.time

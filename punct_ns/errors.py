@@ -273,7 +273,7 @@ def in_callers_words(text: str, follow: str = "start()") -> str:
     return _OPTIONS.sub(arguments, text)
 
 
-_FLAGS = ("keep-open", "overwrite", "moved", "change", "undo", "allow-unsafe", "strict", "as-written", "apart")
+_FLAGS = ("keep-open", "overwrite", "moved", "change", "undo", "adapt", "allow-unsafe", "strict", "as-written", "apart")
 _WITH_VALUE = (
     *("engine", "checkpoint", "continues", "incomplete", "trigger", "metrics", "monitor", "work", "result", "key"),
     *("output", "row-tag", "root-tag", "purge-after", "warn-after", "schema", "master", "conf", "name"),

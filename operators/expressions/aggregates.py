@@ -9,6 +9,7 @@ A function over rows declares which rows it sees, and how it grows from one row 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -20,7 +21,6 @@ from xmlstream.dataclasses import dataclass
 from xmlstream.operators.expressions.dialect import attributes_in, call_name, expression, render
 from xmlstream.operators.expressions.operations.aggregate_functions import AGGREGATES
 from xmlstream.operators.expressions.operations.part import divided, interval
-from xmlstream.operators.expressions.operations.python_functions import known_by
 from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.expressions.type_rules import numeric_literal
 from xmlstream.punct_ns.domain import Domain
@@ -84,6 +84,10 @@ _EXTREMES = {"max_by": "max", "min_by": "min"}
 """Aggregates of the value at the greatest or least place, and the aggregate of that place."""
 
 
+_ADD, _STEP = re.compile(r"(\w+)_add(__xs\d+)"), re.compile(r"\w+__xs\d+")
+"""Steps of an accumulator as aggregates, by their keys: what reads a checkpoint knows no function."""
+
+
 @lru_cache(maxsize=4096)
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, with columns named after `number`; None if it has none.
@@ -93,8 +97,8 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     'coalesce(__xs_a0, 0L)'
     """
     parts, column, beside = _parts(aggregate.expression), own(f"a{number}"), own(f"n{number}")
-    if (function := known_by(parts.function)) is not None and function.step == "add":
-        merged = f"{function.of_step('merge').key}(collect_list({column}))"
+    if (step := _ADD.fullmatch(parts.function)) is not None:
+        merged = f"{step[1]}_merge{step[2]}(collect_list({column}))"
         return Partial({column: aggregate.expression}, {column: merged}, column)
     entry = AGGREGATES.get(parts.function)
     if entry is None or (parts.distinct and not entry.idempotent):
@@ -121,8 +125,8 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
 
 def called_above(text: str) -> tuple[str, str] | None:
     """The step of an accumulator that is called for an aggregate, and the aggregate; None for any other text."""
-    function = known_by(_parts(text).function)
-    return None if function is None else (function.key, render(_parts(text).arguments[0]))
+    function = _parts(text).function
+    return (function, render(_parts(text).arguments[0])) if _STEP.fullmatch(function) else None
 
 
 def _settled(value: str, place: str) -> str:

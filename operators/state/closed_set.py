@@ -261,6 +261,11 @@ class SourceClosedSet(ClosedSet):
         """For each string, none null, whether the runs of an attribute hold it."""
         return self.runs[i].contained(values)
 
+    def on_runs(self) -> Iterator[Punctuation]:
+        """The punctuations on the strings on disk, which are all read."""
+        for i in self.on_disk:
+            yield Punctuation.at(self.set.schema, {i: List(tuple(self.runs[i].values()))})
+
     @property
     def extent(self) -> int:
         """The number of ranges, of single values, and of punctuations that restrict several attributes."""
@@ -351,6 +356,11 @@ class ConstantRuns:
         for run in self._runs:
             found[places] |= among(self._values(run), ordered)
         return found
+
+    def values(self) -> list[str]:
+        """All constants, in order."""
+        every: list[Any] = pa.chunked_array([self._values(run) for run in self._runs], pa.string()).to_pylist()
+        return sorted(every)
 
     def add(self, values: Sequence[str]) -> None:
         """Adds strings as a new run: at least one, and none that is already a constant."""

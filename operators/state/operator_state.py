@@ -122,7 +122,8 @@ class OperatorState:
             slice_: The slice's number.
             has_closed: Whether a stream has closed a bound, at which lifespans end.
         """
-        self.time, self.set_aside, self.letters, self.short, self._scratch = time, 0, [], [], None
+        self.time, self.slice = time, slice_
+        self.set_aside, self.letters, self.short, self._scratch = 0, [], [], None
         self.read_until = None
         self.end(has_closed)
         self._overdue = []

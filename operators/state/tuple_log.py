@@ -123,9 +123,11 @@ class TupleLog:
         """All kept rows, not combined across segments; None for an empty log."""
         return None if self.is_empty else Tuples(seen(self._frame()), self.at_most, exact=self._fresh is None)
 
-    def combined(self) -> Frame | None:
-        """All kept rows, combined across segments, with their ages; None for an empty log."""
-        return None if self.is_empty else self._combined()
+    def with_ages(self, *, combined: bool) -> Frame | None:
+        """All kept rows with their ages, combined across segments or as they lie there; None for an empty log."""
+        if self.is_empty:
+            return None
+        return self._combined() if combined else self._frame().drop(PART, PLACE)
 
     def near(
         self, tuples: Tuples, names: Sequence[str], on: Sequence[str] | None = None

@@ -208,9 +208,7 @@ SELECT count(*) AS n FROM (SELECT k FROM t LIMIT 3) AS x;
 SELECT count(*) AS n FROM (SELECT k FROM t LIMIT 3 OFFSET 2) AS x;
 SELECT k, v FROM t ORDER BY k, v, w LIMIT 3 OFFSET 1;
 SELECT k, v FROM t ORDER BY k, v, w OFFSET 2;
--- refused
 SELECT k, v FROM t ORDER BY k, v, w OFFSET 2 ROWS FETCH NEXT 2 ROWS ONLY;
--- refused
 SELECT k, v FROM t ORDER BY k, v, w FETCH FIRST 2 ROWS ONLY;
 -- refused
 SELECT k FROM t LIMIT 0;
@@ -256,8 +254,9 @@ SELECT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t;
 SELECT k, v FROM t WHERE v > (SELECT avg(u.v) FROM u WHERE u.k = t.k);
 -- refused
 SELECT k FROM t WHERE v > ALL (SELECT v FROM u WHERE v IS NOT NULL AND v < 2);
--- refused
 SELECT k FROM t WHERE v = ANY (SELECT v FROM u);
+SELECT k FROM t WHERE v = SOME (SELECT v FROM u WHERE k = 1) OR w > 2;
+SELECT k, v FROM t WHERE v <> ALL (SELECT v FROM u);
 SELECT k, v FROM t WHERE (k, v) IN (SELECT k, v FROM u);
 SELECT name FROM person WHERE id IN (SELECT bidder FROM bid WHERE price > 20);
 SELECT name FROM person WHERE id NOT IN (SELECT bidder FROM bid WHERE bidder IS NOT NULL);
@@ -273,6 +272,8 @@ SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > (SELECT min(v) FROM 
 SELECT k, v FROM t WHERE (k IN (SELECT k FROM u)) = false;
 SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u)) = false;
 SELECT k, v FROM t WHERE (k NOT IN (SELECT k FROM u WHERE k > 2)) = true OR v > 3;
+SELECT k, v FROM t WHERE (v > 1 AND k IN (SELECT k FROM u WHERE k > 1)) = false;
+SELECT k, v FROM t WHERE CASE k IN (SELECT k FROM u WHERE k > 2) WHEN true THEN v > 4 WHEN false THEN v > 1 END;
 SELECT k, v FROM t WHERE (k IN (SELECT k FROM u WHERE k > 2)) <> true AND v > 1;
 SELECT k, v FROM t WHERE false = EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
 

@@ -62,6 +62,18 @@ def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(session: Sess
     ]
 
 
+def test_the_number_of_a_slice_is_closed_with_it(session: Session, tmp_path: Path) -> None:
+    stamp = Stamp(Attribute("n", Domain("BIGINT", nullable=False)))
+    state = OperatorState(SegmentStore(engine_of(session), tmp_path), (HERE,), stamp.state_schema(HERE))
+    for number in (7, 8):
+        state.begin(BEGIN, number)
+        slice_ = Slice(tuples_of(session, [(1, "x")], HERE))
+        stamped = stamp.step([slice_], state)
+        assert stamped is not None
+        assert rows_of(stamped, stamp.schema(HERE)) == [(1, "x", number)]
+        assert [str(p) for p in stamp.propagate([slice_], state)] == [f"<*, *, (,{number}]>"]
+
+
 def test_a_column_that_nothing_needs_is_not_read(session: Session) -> None:
     table = "CREATE TABLE s (k INT, v INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r', schemes 'k');"
     case = xt.case(f"{table} SELECT k, current_timestamp() AS at FROM s", session=session)

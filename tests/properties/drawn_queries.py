@@ -258,7 +258,7 @@ def _joined_asof(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Dra
 def _with_subqueries(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
     """Conditions with IN and EXISTS, values of aggregates; a bare name may mean either query's column."""
     source = _source(draw, depth, tables, "p")
-    tests = [_subquery_test(draw, depth, tables, source) for _ in range(draw(st.integers(0, 2)))]
+    tests = [_compared_test(draw, depth, tables, source) for _ in range(draw(st.integers(0, 2)))]
     items, names = _items(draw, width, source)
     if not tests or draw(st.integers(0, 2)) == 0:
         items[-1] = f"{_value(draw, depth, tables, source)} AS {names[-1]}"
@@ -266,10 +266,27 @@ def _with_subqueries(draw: st.DrawFn, depth: int, tables: Tables, width: int) ->
     tests = [where.replace(" WHERE ", "(") + ")", *tests] if where else tests
     if draw(st.integers(0, 3)) == 0:
         marked = draw(st.sampled_from(["CAST({} AS INT)", "CASE WHEN {} THEN 1 ELSE 0 END", "if({}, 2, 3)"]))
-        items[0] = f"{marked.format(_subquery_test(draw, depth, tables, source))} AS {names[0]}"
+        items[0] = f"{marked.format(_compared_test(draw, depth, tables, source))} AS {names[0]}"
     tests = [f"NOT ({test})" if draw(st.integers(0, 5)) == 0 else test for test in tests]
     condition = f" WHERE {draw(st.sampled_from([' AND ', ' AND ', ' OR '])).join(tests)}" if tests else ""
     return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{condition}", names)
+
+
+COMPARED = [
+    "({} = true)", "({} <> true)", "({} = {})", "({} <> {})", "({} <=> {})", "({} < {})", "({} IS TRUE)",
+    "({} IS NOT FALSE)", "({} IS NULL)", "({} IS NOT NULL)", "coalesce({}, true)", "coalesce({}, {})",
+    "if({}, {}, false)", "CASE WHEN {} THEN {} ELSE {} END", "CASE {} WHEN true THEN {} WHEN false THEN {} END",
+    "({} AND {} OR {})", "({} IN ({}, true))", "({} <=> NULL)",
+]  # fmt: skip
+"""Comparisons of what is true, false or null: Spark's optimizer turns some of them into conditions of their own."""
+
+
+def _compared_test(draw: st.DrawFn, depth: int, tables: Tables, source: Source) -> str:
+    """A condition with subqueries, one in three compared with another."""
+    if draw(st.integers(0, 2)):
+        return _subquery_test(draw, depth, tables, source)
+    begin, *rest = draw(st.sampled_from(COMPARED)).split("{}")
+    return begin + "".join(f"({_subquery_test(draw, depth, tables, source)}){part}" for part in rest)
 
 
 def _subquery_test(draw: st.DrawFn, depth: int, tables: Tables, source: Source) -> str:

@@ -116,12 +116,12 @@ def document(items: Sequence[Any]) -> str:
 
 
 class Answers:
-    """A database that is asked of the tuples of both streams at once."""
+    """A database that is asked of all tuples of streams with these names at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: str = "rs") -> None:
         self._database = duckdb.connect()
         self._database.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
-        for name in "rs":
+        for name in names:
             self._database.execute(f"CREATE TABLE {name} (a INT, b INT, c INT)")
 
     def of(self, query: str, streams: Mapping[str, Sequence[Sequence[Any]]]) -> Counter[tuple[Any, ...]]:

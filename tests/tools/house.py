@@ -218,17 +218,18 @@ def drawn() -> str:
 
 def _xmlstream(drawing: Drawing, box: Area) -> None:
     drawing.package("xmlstream", "what a user touches, and what makes and runs a plan", box)
-    *upper, middle, low = storeys("xmlstream")
+    *upper, middle, under, low = storeys("xmlstream")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     for i, names in enumerate(upper):
         drawing.storey("xmlstream", names, Area(x, y + 58 * i, width, STOREY))
     y += 58 * (len(upper) - 1)
     half, right = WING - 24, box.x + WING
     drawing.storey("xmlstream", middle[:-1], Area(x, y + 58, half, STOREY))
-    last = Area(right - 4, y + 58, x + width - right + 4, STOREY)
+    drawing.storey("xmlstream", under, Area(x, y + 116, half, STOREY))
+    last = Area(right - 4, y + 58, x + width - right + 4, STOREY + 58)
     drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
-    drawing.storey("xmlstream", low[:-1], Area(x, y + 138, half, STOREY))
-    drawing.storey("xmlstream", low[-1:], Area(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
+    drawing.storey("xmlstream", low[:-1], Area(x, y + 196, half, STOREY))
+    drawing.storey("xmlstream", low[-1:], Area(right + SHAFT + 12, y + 196, half - ASIDE, STOREY))
 
 
 def _operators(drawing: Drawing, box: Area) -> None:

@@ -7,6 +7,7 @@ write instead; names are compared without case and underscores.
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from xmlstream.optimizer.insertions import punctuate_results
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, is_endless, topological
 from xmlstream.punct_ns.errors import UnsafeQuery, UsageError, did_you_mean, in_callers_words
+from xmlstream.runtime.change.adapted import planned_by_rates
 from xmlstream.runtime.change.continued import continuing
 from xmlstream.runtime.options import CommandOptions, Options
 from xmlstream.runtime.settings import Settings
@@ -30,6 +32,8 @@ from xmlstream.safety.words import unsafe
 from xmlstream.sink.program_sink import require_function
 from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import ALL
+
+_LOG = logging.getLogger("xmlstream.plan")
 
 
 class CommonOptions(TypedDict, total=False):
@@ -41,6 +45,7 @@ class CommonOptions(TypedDict, total=False):
     moved: bool
     change: bool
     undo: bool
+    adapt: bool
     trigger: str | None
     purge_after: str | None
     warn_after: str | None
@@ -397,7 +402,7 @@ def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | Non
     Args:
         root: The plan as written.
         settings: The settings; `as_written` leaves out the rules.
-        say: Gets a line with what is left out, if anything is.
+        say: Gets a line with what is left out, if anything is, and one about what `adapt` changes.
 
     Raises:
         UsageError: The output to continue cannot be continued.
@@ -408,7 +413,11 @@ def plan_to_run(root: Node, settings: Settings, say: Callable[[str], None] | Non
     if say is not None and continued is not root:
         say(f"continuing {continued.operator.parameters(root.schema).removeprefix('after ')}")
     chosen = {number for number, target in enumerate(targets) if target.names.punctuations == ALL}
-    return punctuate_results(continued if settings.as_written else optimized(continued), chosen)
+
+    def planned(written: Node) -> Node:
+        return punctuate_results(written if settings.as_written else optimized(written), chosen)
+
+    return planned_by_rates(continued, settings, planned, say or _LOG.warning)
 
 
 @at_any_depth

@@ -34,6 +34,7 @@ def change(
     ] = None,
 ) -> None:
     """Show what `run --change` would do: which operators go on with what they keep, and what refuses it."""
+    from xmlstream.diagnosis.inspection import plan_of
     from xmlstream.runtime.checkpoint.remote_checkpoint import readable
     from xmlstream.sql import script as scripts
 
@@ -41,6 +42,7 @@ def change(
     script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), title)
     warn(script.warnings)
     with readable(checkpoint) as (directory, _):
+        plan_of(directory)  # or it says that there is none
         found = _change(script, directory, output, engine, moved=moved, as_written=as_written)
         after = "before its first slice" if found.last.slice < 0 else f"after slice {found.last.slice}"
         if found.is_same:

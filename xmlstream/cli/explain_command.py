@@ -179,11 +179,11 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
     from xmlstream.plan.nodes import Scan, topological
 
     if metrics is not None:
+        from xmlstream.runtime.better_joins import measured_rates
+
         root = with_rates(root, measured_rates(metrics))
     choices = join_choices(root)
-    rates = {
-        node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
-    }
+    rates = {node.operator.name: node.operator.rate for node in topological(root) if isinstance(node.operator, Scan)}
     if as_json:
         content = {"rates": rates, "choices": [choice.as_json() for choice in choices]}
         return json.dumps(content, ensure_ascii=False, indent=2)
@@ -198,63 +198,15 @@ def _plans(root: Node, metrics: str | None, *, as_json: bool) -> str:
 def _promises(root: Node, rates: str | None, metrics: str | None, *, as_json: bool) -> str:
     """The smallest sets of schemes that suffice, at given or measured rates; what is given counts."""
     from xmlstream.optimizer.rules import optimized
+    from xmlstream.runtime.better_joins import measured_rates
     from xmlstream.safety.promises import Rate, promise_sets, rates_of, sets_in_words
 
-    known = {} if metrics is None else {name: Rate(rate) for name, rate in measured_per_second(metrics).items()}
+    measured = {} if metrics is None else measured_rates(metrics, per_second=True)
+    known = {name: Rate(rate) for name, rate in measured.items()}
     found = promise_sets(root, optimized, {**known, **rates_of(rates or "", root)})
     if as_json:
         return json.dumps([each.json() for each in found], ensure_ascii=False, indent=2)
     return sets_in_words(found)
-
-
-def measured_per_second(path: str) -> dict[str, float]:
-    """The average number of tuples a second that each source and operator of a run has emitted, by name.
-
-    Raises:
-        UsageError: It is no checkpoint, or its slices took no time.
-    """
-    from xmlstream.runtime.checkpoint.commit_log import CommitLog
-    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
-
-    with readable(path) as (directory, _):
-        records = CommitLog(directory.below("commits")).records()
-    if not records:
-        raise UsageError(f"there is no checkpoint in {path}", hint="name the directory that --checkpoint named")
-    elapsed = (records[-1].time - records[0].time).total_seconds()
-    if not elapsed:
-        hint = "name the checkpoint of a run with several slices; or state them, as in --rates 'bid 500/s'"
-        raise UsageError(f"{path} has no slices between which time has passed", hint=hint)
-    found: dict[str, float] = {}
-    for one in (one for record in records[1:] for one in record.report.operators):
-        found[one.name.lower()] = found.get(one.name.lower(), 0) + one.tuples_out / elapsed
-    return found
-
-
-def measured_rates(path: str) -> dict[str, float]:
-    """The average number of tuples that each source and operator emitted in a slice of a former run, by name.
-
-    Args:
-        path: The run's metrics file, or its checkpoint: a directory or a URL.
-
-    Raises:
-        UsageError: It is neither, or has no slice with tuples.
-    """
-    from xmlstream.runtime.checkpoint.commit_log import CommitLog
-    from xmlstream.runtime.checkpoint.remote_checkpoint import readable
-    from xmlstream.runtime.metrics import read_metrics
-
-    with readable(path) as (directory, _):
-        records = CommitLog(directory.below("commits")).records()
-        reports = [each.report for each in records] or read_metrics(path)
-    # Slices without items only wait for input.
-    found = [report.operators for report in reports if report.items_in]
-    if not found:
-        raise UsageError(f"{path} has no slice with tuples", hint="name a file that --metrics wrote")
-    rates: dict[str, float] = {}
-    for operators in found:
-        for one in operators:
-            rates[one.name] = rates.get(one.name, 0) + one.tuples_out / len(found)
-    return rates
 
 
 _COMPARED = (

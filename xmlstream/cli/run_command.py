@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _GROUPS = {
     "Result": "output row_tag root_tag xml overwrite",
     "Query": "define as_written",
-    "Input and state": "follow trigger checkpoint work continues incomplete keep_open moved change undo",
+    "Input and state": "follow trigger checkpoint work continues incomplete keep_open moved change undo adapt",
     "Safety": "allow_unsafe strict purge_after",
     "Engine": "engine master conf name",
     "Watching the run": "verbose monitor operate alert alert_command metrics warn_after traceback",

@@ -46,6 +46,7 @@ from xmlstream.punct_ns.punctuation_set import PunctuationSet
 from xmlstream.punct_ns.recast import over_first, placed
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import STREAM
+from xmlstream.runtime.better_joins import BETTER
 from xmlstream.runtime.checkpoint.commit_log import CommitLog, made_whole
 from xmlstream.runtime.checkpoint.same_query import is_begun
 from xmlstream.runtime.progress import closing_rules
@@ -179,8 +180,10 @@ class _Inspection:
         if key:
             return WaitingReport(*of, (), self._answer(key))
         waits = tuple(self._waits())
-        silent = tuple(f"{source}: {what}" for source, what in self._last.report.silent.items())
-        return WaitingReport(*of, waits, causes=tuple(causes(waits, results_of(self._root))), silent=silent)
+        noticed = map(self._last.report.noticed, ("silent", BETTER))
+        silent, better = (tuple(f"{source}: {what}" for source, what in each.items()) for each in noticed)
+        why = tuple(causes(waits, results_of(self._root)))
+        return WaitingReport(*of, waits, causes=why, silent=silent, better=better)
 
     def _waits(self) -> Iterator[Waits]:
         """The rows in each log that is not empty."""

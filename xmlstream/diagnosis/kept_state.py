@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from xmlstream.diagnosis.inspection import as_of_last_commit, plan_of
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 from xmlstream.diagnosis.so_far import last_commit, linked
+from xmlstream.operators.expressions.operations.spark_type import NotProven
 from xmlstream.operators.state.ages import FIRST, Since
 from xmlstream.operators.state.blocked_set import BlockedSet
 from xmlstream.operators.state.closed_set import ClosedSet
@@ -38,6 +39,7 @@ from xmlstream.runtime.loop.plan_state import PlanState
 from xmlstream.session.engines import engine_of, open_session
 
 if TYPE_CHECKING:
+    from xmlstream.operators.frames.frame import Frame
     from xmlstream.operators.storage.store import Folder
     from xmlstream.session.engines import Session
 
@@ -139,7 +141,17 @@ def _overview(store: Folder, root: Node) -> pa.Table:
     return _said(_table([row for node, name in _named(root) for row in _listed(store, node, name, last)]), last)
 
 
-def _listed(store: Folder, node: Node, name: str, last: Commit) -> Iterator[dict[str, object]]:
+class _Kind(NamedTuple):
+    """A kind of what an operator keeps: a row of the overview."""
+
+    operator: str
+    log: str
+    what: str
+    rows: int
+    bytes: int
+
+
+def _listed(store: Folder, node: Node, name: str, last: Commit) -> Iterator[_Kind]:
     state = last.state(name)
     for log, what in _kinds(node).items():
         if is_set := log not in node.state_schema.logs:
@@ -150,7 +162,7 @@ def _listed(store: Folder, node: Node, name: str, last: Commit) -> Iterator[dict
             rows = records[0].rows
         size = sum(int(sum_.partition("-")[0]) for record in records for sum_ in record.checksums.values())
         if rows or not is_set:
-            yield {"operator": name, "log": log, "what": what, "rows": rows, "bytes": size}
+            yield _Kind(name, log, what, rows, size)
 
 
 def _runs(node: Node, log: str) -> Collection[str]:
@@ -179,10 +191,10 @@ def _punctuations(store: Folder, node: Node, name: str, log: str) -> pa.Table:
     return _said(pa.table({of: pa.array(patterns, pa.string()) for of, patterns in columns.items()}), last)
 
 
-def _table(rows: list[dict[str, object]]) -> pa.Table:
+def _table(rows: list[_Kind]) -> pa.Table:
     texts, numbers = (pa.array([], type_) for type_ in (pa.string(), pa.int64()))
     empty = pa.table({"operator": texts, "log": texts, "what": texts, "rows": numbers, "bytes": numbers})
-    return pa.Table.from_pylist(rows, empty.schema)
+    return pa.Table.from_pylist([row._asdict() for row in rows], empty.schema)
 
 
 def _chosen(root: Node, operator: str) -> tuple[Node, str]:
@@ -199,8 +211,7 @@ def _chosen(root: Node, operator: str) -> tuple[Node, str]:
 
 def _log(store: Folder, node: Node, name: str, log: str | None) -> str:
     """The name of a log or a set; in messages those come first that hold something."""
-    listed = (row.values() for row in _listed(store, node, name, last_commit(store)))
-    rows = {of: number for _, of, _, number, _ in listed}
+    rows = {row.log: row.rows for row in _listed(store, node, name, last_commit(store))}
     logs = node.state_schema.logs
     kinds = dict(sorted(_kinds(node).items(), key=lambda pair: (not rows.get(pair[0]), pair[0] not in logs)))
     there = ", ".join(each if each == what else f"{each} ({what})" for each, what in kinds.items())
@@ -219,19 +230,24 @@ def _rows(session: Session, root: Node, node: Node, log: str, last: Commit, scra
     """The rows of a log, as people read them, with when they came."""
     states = PlanState(engine_of(session), root, scratch, last.operators)
     states.begin(last.slice + 1, last.time, lambda _: False)
-    declared: LogSchema = node.state_schema.logs[log]
-    frame = states[node].log(log).combined()
-    if frame is None:
-        return pa.table({})
-    ages = [FIRST] if FIRST in frame.columns else []
-    shown = frame if declared.shown is None else declared.shown(frame)
-    columns = [name for name in shown.columns if not is_own(name)]
-    table = in_utc(shown.select(*columns, *ages).to_arrow())
+    try:
+        table = _shown(node.state_schema.logs[log], states[node].log(log).with_ages(combined=True))
+    except NotProven:  # an accumulator combines them, and is not there: there may be a row for each slice
+        table = _shown(node.state_schema.logs[log], states[node].log(log).with_ages(combined=False))
     states.settle()
-    if not ages:
+    if FIRST not in table.column_names:
         return table
     came = [None if number is None else Since.first(number) for number in table[FIRST].to_pylist()]
     table = table.drop_columns([FIRST])
     table = table.append_column(SLICE, pa.array([each and each.slice for each in came], pa.int64()))
     moments = [each and each.moment() for each in came]
     return table.append_column(CAME, pa.array(moments, pa.timestamp("us", "UTC")))
+
+
+def _shown(declared: LogSchema, frame: Frame | None) -> pa.Table:
+    """Kept rows as people read them, with their first age."""
+    if frame is None:
+        return pa.table({})
+    ages = [FIRST] if FIRST in frame.columns else []
+    shown = frame if declared.shown is None else declared.shown(frame)
+    return in_utc(shown.select(*(name for name in shown.columns if not is_own(name)), *ages).to_arrow())

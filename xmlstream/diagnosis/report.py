@@ -185,7 +185,10 @@ class WaitingReport(Record):
         answer: The answer for a key, if one was given.
         causes: What the oldest rows wait for, by source.
         silent: The sources that are silent, each with a sentence on it: what the run noticed.
+        better: Joins that would keep less otherwise, each with a sentence on it.
     """
+
+    sparse = ("better",)
 
     checkpoint: str
     at: SliceTime
@@ -194,6 +197,7 @@ class WaitingReport(Record):
     answer: WaitingAnswer | None = None
     causes: tuple[Cause, ...] = ()
     silent: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -210,7 +214,7 @@ def in_words(report: WaitingReport, now: datetime | None = None) -> str:
         return "\n".join([*lines, *_answer(report.answer, now)])
     blocking = [waits for waits in report.waits if waits.blocks]
     keeping = [waits for waits in report.waits if not waits.blocks]
-    lines += (f"noticed in {each}" for each in report.silent)
+    lines += (f"noticed in {each}" for each in (*report.silent, *report.better))
     if not blocking:
         lines.append("Nothing waits.")
     if len(blocking) > len(report.causes):

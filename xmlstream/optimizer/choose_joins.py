@@ -28,7 +28,7 @@ from xmlstream.optimizer.join_plans import (
 )
 from xmlstream.optimizer.push_down import compared_above, selected
 from xmlstream.optimizer.rewrite import bottom_up, readers, rebuilt
-from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.slices import quoted
 
 
@@ -91,14 +91,15 @@ class Choice:
         ]
 
 
-def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
-    """Sets the measured rates of sources that do not declare a rate."""
+def with_rates(root: Node, rates: Mapping[str, float], *, over_declared: bool = False) -> Node:
+    """Sets the measured rates of sources, by their names in the plan; those that are declared stay, or not."""
+    called = names(root)
 
     def rated(node: Node, inputs: tuple[Node, ...]) -> Node:
-        scan = node.operator
-        if not isinstance(scan, Scan) or "rate" in dict(scan.options.given) or not rates.get(scan.name):
+        scan, rate = node.operator, rates.get(called[node])
+        if not isinstance(scan, Scan) or rate is None or (scan.declares_rate and not over_declared):
             return rebuilt(node, inputs)
-        return rebuilt(node, inputs, replace(scan, options=scan.options.replace(rate=f"{rates[scan.name]:f}")))
+        return rebuilt(node, inputs, replace(scan, measured=rate))
 
     return bottom_up(root, rated)
 
@@ -113,10 +114,18 @@ def choices_between(root: Node) -> list[Choice]:
     found: list[Choice] = []
 
     def noted(region: JoinRegion) -> Node | None:
-        found.append(_choice(region))
+        found.append(choice_of(region))
         return found[-1].instead
 
     _rewritten(root, noted)
+    return found
+
+
+def regions_of(root: Node) -> list[JoinRegion]:
+    """The regions of at least three inputs, whose joins are chosen, as they are joined now; inputs first."""
+    found: list[JoinRegion] = []
+    if sum(len(node.inputs) - 1 for node in topological(root) if is_join(node)) > 1:
+        _rewritten(root, found.append)
     return found
 
 
@@ -159,12 +168,13 @@ def share_closings(root: Node) -> Node:
     return bottom_up(root, shared)
 
 
-def _choice(region: JoinRegion) -> Choice:
+def choice_of(region: JoinRegion) -> Choice:
+    """The plans for a region."""
     return Choice(region, written(region), tuple(safe_plans(region)), at_once(region) if region.purge.chosen else None)
 
 
 def _chosen(region: JoinRegion) -> Node | None:
-    return _choice(region).instead
+    return choice_of(region).instead
 
 
 def _rewritten(root: Node, instead: Callable[[JoinRegion], Node | None]) -> Node:

@@ -94,6 +94,17 @@ class JoinRegion:
     purge: PurgeStrategy = EAGER
 
     @property
+    def joins(self) -> list[Node]:
+        """Its joins, the topmost first."""
+        found, ahead = list[Node](), [self.root]
+        while ahead:
+            node = ahead.pop()
+            if node not in self.written:
+                found += [node] if is_join(node) else []
+                ahead += node.inputs
+        return found
+
+    @property
     def classes(self) -> tuple[Mapping[int, str], ...]:
         """Classes of equal attributes, by input."""
         return PunctuationGraph(len(self.inputs), self.equalities).classes
@@ -371,10 +382,10 @@ class JoinPlan:
 
 
 def written(region: JoinRegion) -> JoinPlan:
-    leaves = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, _leaves(region), strict=True)}
+    found = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, inputs_of(region), strict=True)}
 
     def plan(node: Node) -> JoinPlan:
-        if (leaf := leaves.get(id(node))) is not None:
+        if (leaf := found.get(id(node))) is not None:
             return leaf
         if not isinstance(node.operator, Combines):  # it renames what is below
             return replace(plan(node.inputs[0]), node=node)
@@ -385,12 +396,12 @@ def written(region: JoinRegion) -> JoinPlan:
 
 def safe_plans(region: JoinRegion) -> list[JoinPlan]:
     """The safe plans for a region, the cheapest first; for each subset of inputs only the cheapest plan is used."""
-    leaves = _leaves(region)
-    everything = frozenset(range(len(leaves)))
-    best = {leaf.inputs: leaf for leaf in leaves}
-    if len(leaves) > MOST:
-        return [plan for plan in (_joined(region, leaves),) if plan is not None and plan.is_safe]
-    for size in range(2, len(leaves)):
+    inputs = inputs_of(region)
+    everything = frozenset(range(len(inputs)))
+    best = {leaf.inputs: leaf for leaf in inputs}
+    if len(inputs) > MOST:
+        return [plan for plan in (_joined(region, inputs),) if plan is not None and plan.is_safe]
+    for size in range(2, len(inputs)):
         for some in map(frozenset, combinations(everything, size)):
             if found := _over(region, some, best):
                 best[some] = found[0]
@@ -399,10 +410,11 @@ def safe_plans(region: JoinRegion) -> list[JoinPlan]:
 
 def at_once(region: JoinRegion) -> JoinPlan | None:
     """The one join of all inputs, even if it is unsafe; None if it is impossible."""
-    return _joined(region, _leaves(region))
+    return _joined(region, inputs_of(region))
 
 
-def _leaves(region: JoinRegion) -> list[JoinPlan]:
+def inputs_of(region: JoinRegion) -> list[JoinPlan]:
+    """The inputs of a region as plans that keep nothing."""
     found = []
     for i, node in enumerate(region.inputs):
         sources = sorted(_sources(node))
@@ -414,7 +426,7 @@ def _leaves(region: JoinRegion) -> list[JoinPlan]:
 def _rate(node: Node) -> float:
     """The rate of a source; of an operator the greatest rate of its inputs; of a table 0."""
     if isinstance(node.operator, Scan):
-        return node.operator.options.rate
+        return node.operator.rate
     return max(map(_rate, node.inputs), default=0.0)
 
 

@@ -42,12 +42,15 @@ if TYPE_CHECKING:
 class Scan(LogicalProperties):
     """A source as a leaf of a plan.
 
-    `options.columns` are the attributes whose values are read; punctuations have the whole schema.
+    `options.columns` are the attributes whose values are read; punctuations have the whole schema. `measured` is the
+    rate by which its joins are chosen, if a run has measured it; what is kept does not depend on it.
     """
 
     name: str
     options: SourceOptions
+    measured: float | None = field(default=None, kw_only=True)
     declared_in: ClassVar[str] = "added"
+    apart: ClassVar[Collection[str]] = ("measured",)
 
     def parameters(self, output: Schema) -> str:
         """Path of the source, and the attributes that are read."""
@@ -57,6 +60,16 @@ class Scan(LogicalProperties):
     def schema(self) -> Schema:
         """The attributes of its items: those of the options, and where its documents are many streams `STREAM`."""
         return of_streams(self.options).schema
+
+    @property
+    def rate(self) -> float:
+        """How many tuples it sends, relative to other sources, as measured or declared."""
+        return self.options.rate if self.measured is None else self.measured
+
+    @property
+    def declares_rate(self) -> bool:
+        """Whether its option `rate` is given."""
+        return "rate" in dict(self.options.given)
 
     def pruned(self, needed: AbstractSet[str]) -> Scan:
         """Restricts the attributes that are read to the needed ones and those in the source's schemes.
@@ -364,8 +377,8 @@ def _plain(value: Any) -> Any:
             listed = {name: [list(map(str, d.listed))] if d.listed else [] for name, d in domains}
             return [[name, d.type, d.nullable, str(d.low), str(d.high), *listed[name]] for name, d in domains]
         case _ if is_dataclass(value):
-            compared = {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
-            sparse = getattr(value, "sparse", ())
+            apart, sparse = getattr(value, "apart", ()), getattr(value, "sparse", ())
+            compared = {f.name: getattr(value, f.name) for f in fields(value) if f.compare and f.name not in apart}
             parts = {name: _plain(each) for name, each in compared.items() if each or name not in sparse}
             return {"": type(value).__name__, **parts}
     return str(value)

@@ -20,6 +20,7 @@ from xmlstream.operators.storage.store import Place, store_at
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.punct_ns.errors import InputError, counted, few, in_units
 from xmlstream.punct_ns.scheme import Kind, Scheme, Term
+from xmlstream.runtime.checkpoint.slice_report import Measured
 from xmlstream.runtime.silent_schemes import Behind, Patience, Silence, SourceRecord
 from xmlstream.sources.xml.options.leaf_paths import likely_leaf, local_tag
 from xmlstream.sources.xml.options.source import SourceOptions
@@ -88,6 +89,8 @@ class Noticed:
         kept: The number of tuples that the operators above each source keep.
         set_back: How far the machine's clock is behind what it has shown before.
         clocked: The operators that punctuate by the clock.
+        measured: How many tuples reach joins of many inputs; None if there is no such join.
+        better: What was found in that (`xmlstream.runtime.better_joins`).
     """
 
     sources: Mapping[str, SourceOptions]
@@ -100,6 +103,8 @@ class Noticed:
     kept: Mapping[str, int] = field(default_factory=dict)
     set_back: timedelta = timedelta()
     clocked: tuple[str, ...] = ()
+    measured: Measured | None = None
+    better: tuple[Finding, ...] = ()
 
     @staticmethod
     def of(root: Node, logs: Place, record: Mapping[str, SourceRecord], patience: Patience | None = None) -> Noticed:
@@ -222,7 +227,7 @@ class Noticed:
             were = f"{counted(count, 'kept tuple')} {'was' if count == 1 else 'were'} overdue"
             what = f"{were}, and diverted to the dead letters; from then on the result is not exact"
             findings.append(Finding(name, OVERDUE, what))
-        return findings
+        return [*findings, *self.better]
 
 
 def of_source(name: str, found: Findings, options: SourceOptions, waiting: WaitingNote | None = None) -> list[Finding]:

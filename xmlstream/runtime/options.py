@@ -44,6 +44,9 @@ class Options:
     moved: bool = run_option(False, "Accept that inputs or outputs have moved, or that published results are gone.")
     change: bool = run_option(False, "Go on with the state of another query, as far as its plan allows.")
     undo: bool = run_option(False, "Return to the query before --change, if no slice was committed since.")
+    adapt: bool = run_option(
+        False, "Choose the joins by the rates that earlier runs have measured, and move the state."
+    )
     overwrite: bool = run_option(False, "Remove the documents of an earlier query from the output first.")
     allow_unsafe: bool = run_option(False, "With --follow, also run a query that waits or grows for ever.")
     strict: bool = run_option(False, "Also without --follow, refuse a query that only the end of its input completes.")

@@ -20,7 +20,7 @@ from xmlstream.runtime.checkpoint.checkpoint import Checkpoint, Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.recovery import Recovered, recover
 from xmlstream.runtime.checkpoint.remote_checkpoint import mirror_at
-from xmlstream.runtime.checkpoint.same_query import OtherQuery
+from xmlstream.runtime.checkpoint.same_query import OtherQuery, rates_in
 from xmlstream.runtime.launched import Handle, Launched
 from xmlstream.runtime.loop.driving import WORK, driver, is_apart, readings, require_reached
 from xmlstream.runtime.loop.execution import Execution
@@ -132,7 +132,7 @@ def _mirror(session: Session, settings: Settings, opened: ExitStack) -> Mirror:
 def _recovered(mirror: Mirror, root: Node, settings: Settings, engine: Engine) -> Recovered:
     """The checkpoint as the last commit left it; that of another query is changed, if that is wanted."""
     change, overwrite, moved = None, settings.overwrite, settings.moved
-    if settings.change or settings.undo:
+    if settings.change or settings.undo or (settings.adapt and rates_in(root)):
         from xmlstream.runtime.change.changed_checkpoint import changed
 
         change = partial(changed, root=root, engine=engine, settings=settings)
@@ -166,6 +166,7 @@ def built(
         letters = recovered.dead_letters
         limits = settings.limit, settings.patience
         execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
+        execution.joins.advises = settings.is_to_go_on and not settings.as_written
         execution.read_with = {stream.name: source.name for source in readers for stream in source.streams}
         if clocks_of(root):
             execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))

@@ -100,12 +100,13 @@ class Settings(Options):
         if self.follow and self.keep_open:
             hint = "leave out --keep-open: with --follow the query stays open, too"
             raise UsageError("--follow and --keep-open exclude each other", hint=hint)
-        if self.change or self.undo:
-            option = "--change" if self.change else "--undo"
+        if self.adapt and (self.undo or self.as_written):
+            other = "--undo" if self.undo else "--as-written"
+            raise UsageError(f"--adapt and {other} exclude each other", hint="use one of them")
+        if self.change or self.undo or self.adapt:
+            option = "--change" if self.change else "--undo" if self.undo else "--adapt"
             if self.checkpoint is None:
-                raise UsageError(
-                    f"{option} without a checkpoint", hint="name that of the query before: --checkpoint DIR"
-                )
+                raise UsageError(f"{option} without a checkpoint", hint="name that of the run before: --checkpoint DIR")
             if self.undo and self.is_remote:
                 what = "--undo for a checkpoint in an object store, which does not keep what was before"
                 raise UsageError(what, hint="change it to the query before by --change, which keeps all that both have")
@@ -126,6 +127,11 @@ class Settings(Options):
             return False
         store_at(self.checkpoint).require_usable()
         return is_begun(self.checkpoint)
+
+    @property
+    def is_to_go_on(self) -> bool:
+        """Whether a later run can go on from the checkpoint, however this one ends."""
+        return self.checkpoint is not None and (self.follow or self.keep_open)
 
     @property
     def is_temporary(self) -> bool:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from xmlstream.dataclasses import dataclass, field, replace
-from xmlstream.operators.behaviour import Combines
+from xmlstream.operators.behaviour import Combines, JoinsTwo
 from xmlstream.optimizer.choose_joins import joined_at_once
 from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.punct_ns.errors import UsageError, did_you_mean
@@ -27,7 +27,7 @@ from xmlstream.punct_ns.numeric_type import NumericType
 from xmlstream.punct_ns.schema import Attribute
 from xmlstream.punct_ns.scheme import Scheme, format_schemes
 from xmlstream.punct_ns.temporal_type import DateType, TemporalType
-from xmlstream.safety.changes import origins
+from xmlstream.safety.changes import by_source, origins
 from xmlstream.safety.remedies import remedies, single_terms
 from xmlstream.safety.verdicts import Kept, QueryVerdict, Verdicts, Waiting, When, judged
 from xmlstream.safety.words import closing, waiting
@@ -309,18 +309,26 @@ class _Counts:
         return came * time if model.most is None else min(came * time, model.most)
 
     def _new_keys(self, node: Node, names: Sequence[str]) -> float | None:
-        """The most new values a second of attributes that one source has; None if that is not known."""
+        """The most new values a second of attributes that one source has, or each branch of a union has for itself.
+
+        None if that is not known.
+        """
         found = [origins(node, name) if name in node.schema.names else () for name in names]
-        if not found or not all(len(each) == 1 and isinstance(each[0][0].operator, Scan) for each in found):
+        sources = by_source(found)
+        if not sources or not all(isinstance(source.operator, Scan) for source, _ in sources):
             return None
-        sources = dict.fromkeys(source for ((source, _),) in found)
-        if len(sources) > 1:
+        if any(len(each) != len(sources) for each in found) or (
+            len(sources) > 1 and any(isinstance(each.operator, Combines | JoinsTwo) for each in topological(node))
+        ):
             return None
-        (source,) = sources
-        own = list(dict.fromkeys(name for ((_, name),) in found))
-        rates = [self.rates.get(f"{source.label}.{name}".lower(), Rate()).per_second for name in own[: len(own) == 1]]
-        rates.append(self.rates.get(source.label.lower(), Rate()).per_second)
-        return min((rate for rate in rates if rate is not None), default=None)
+        new = []
+        for source, own in sources:
+            known = [
+                self.rates.get(f"{source.label}.{name}".lower(), Rate()).per_second for name in own if len(own) == 1
+            ]
+            known.append(self.rates.get(source.label.lower(), Rate()).per_second)
+            new.append(min((rate for rate in known if rate is not None), default=None))
+        return None if None in new else sum(filter(None, new))
 
     def bytes(self, root: Node, schemes: Mapping[str, Sequence[Scheme]]) -> float | None:
         """About how many bytes of punctuations an hour sources write; None if that is not known."""

@@ -5,6 +5,8 @@ SELECT (k, v), struct(k, v + 1)                             named_struct('k', k,
 SELECT count(), CAST(v AS VARCHAR)                          count(*), CAST(v AS STRING)
 a ASOF JOIN b ON a.k = b.k AND a.t >= b.t                   a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k
 FROM s, UNNEST(s.tags) AS t (tag)                           s LATERAL VIEW explode(s.tags) t AS tag
+v = ANY (SELECT v FROM u), v <> ALL (SELECT v FROM u)       v IN (SELECT v FROM u), NOT v IN (SELECT v FROM u)
+ORDER BY k FETCH FIRST 2 ROWS ONLY                          ORDER BY k LIMIT 2
 SELECT generate_series(1, n) AS i                           explode(CASE WHEN 1 <= n THEN sequence(1, n) END) AS i
 """
 
@@ -25,6 +27,8 @@ _AROUND_VALUES = (exp.Select, exp.Alias, exp.Anonymous, exp.Binary, exp.In, exp.
 _OF_TEXTS = re.compile(r"(?i)(?:\bAS|::)\s*(?:VARCHAR|CHAR|TEXT)\b(?!\s*\()")
 _EXCLUDES = re.compile(r"(?i)\*\s*EXCLUDE\b")
 """Words that sqlglot reads as Spark's, STRING and EXCEPT, and Spark does not."""
+_WITHOUT_BRACKETS = re.compile(r"(?i)\b(?:ISNULL|NOTNULL)\b(?!\s*\()")
+"""Words that are functions in Spark."""
 _PARTS = ("partition_by", "order", "spec")
 
 
@@ -34,15 +38,16 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     Raises:
         QueryError: A window is not defined, or is defined by another one.
     """
-    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join)):
+    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join, exp.Fetch, exp.Any, exp.All)):
         if _written(node):
             rewriting.printed.append(node)
-    for comparison in list(tree.find_all(exp.EQ, exp.NEQ)):
-        if _tested(comparison):
+    for compared in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
+        if _tested(compared):
             rewriting.printed.append(tree)
     casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
     excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
-    if (casts and _OF_TEXTS.search(text.text)) or (excludes and _EXCLUDES.search(text.text)):
+    bare = tree.find(exp.Is) is not None and _WITHOUT_BRACKETS.search(text.text)
+    if bare or (casts and _OF_TEXTS.search(text.text)) or (excludes and _EXCLUDES.search(text.text)):
         rewriting.printed.append(tree)
     named: dict[int, list[exp.Window]] = {}  # by the SELECT around them
     for window in tree.find_all(exp.Window):
@@ -56,10 +61,14 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
 def _written(node: exp.Expr) -> bool:
     """Writes out one node; whether Spark does not read it as it was."""
     match node:
-        case exp.CTE() if node.args.get("materialized"):  # how it is computed is the optimizer's
+        case exp.CTE() if node.args.get("materialized") is not None:  # how it is computed is the optimizer's
             node.set("materialized", None)
         case exp.Anonymous() if call_name(node) == "count" and not node.expressions:
             node.set("expressions", [exp.Star()])
+        case exp.Fetch() if not {"percent", "with_ties"} & _set_in(node.args.get("limit_options")):
+            node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
+        case exp.Any(parent=exp.EQ()) | exp.All(parent=exp.NEQ()):
+            return _listed(node)
         case exp.Join() if node.this.args.get("version"):
             pass  # `From` knows by which attribute
         case exp.Join(kind="ASOF") if not node.args.get("match_condition") and node.args.get("on") is not None:
@@ -72,20 +81,49 @@ def _written(node: exp.Expr) -> bool:
     return True
 
 
-def _tested(comparison: exp.Expr) -> bool:
-    """IN and EXISTS beside `= true` and `= false` become conditions, as Spark's optimizer makes of them."""
-    for side, other in ((comparison.this, comparison.expression), (comparison.expression, comparison.this)):
-        of = side.unnest()
-        if not isinstance(other, exp.Boolean) or not _has_rows(of.this.unnest() if isinstance(of, exp.Not) else of):
-            continue
-        is_meant = bool(other.this) == isinstance(comparison, exp.EQ)
-        comparison.replace(exp.paren(of, copy=False) if is_meant else exp.Not(this=exp.paren(of, copy=False)))
+def _set_in(options: exp.Expr | None) -> set[str]:
+    """The names of the options of a clause that are set."""
+    return {name for name, value in (options.args if options is not None else {}).items() if value}
+
+
+def _listed(node: exp.Expr) -> bool:
+    """A comparison with ANY or ALL of a query's values becomes IN; of other values it stays."""
+    query, comparison = node.this.unnest(), node.parent
+    if not isinstance(query, exp.Query) or comparison is None or node is not comparison.expression:
+        return False
+    listed = exp.In(this=comparison.this, query=exp.Subquery(this=query))
+    comparison.replace(exp.Not(this=listed) if isinstance(comparison, exp.NEQ) else listed)
+    return True
+
+
+def _tested(node: exp.Expr) -> bool:
+    """What has IN or EXISTS becomes a condition beside `= true`, `= false` and their WHEN, as in Spark's optimizer.
+
+    It decides what a null means there: `x IN (…)` and `NOT x IN (…)` are both false.
+    """
+    if isinstance(node, exp.Case):
+        branches = node.args["ifs"]
+        if node.this is None or not _has_rows(node.this) or not all(isinstance(b.this, exp.Boolean) for b in branches):
+            return False
+        for branch in branches:
+            branch.set("this", _condition(node.this.copy(), is_meant=bool(branch.this.this)))
+        node.set("this", None)
         return True
+    for side, other in ((node.this, node.expression), (node.expression, node.this)):
+        if isinstance(other, exp.Boolean) and _has_rows(side):
+            node.replace(_condition(side, is_meant=bool(other.this) == isinstance(node, exp.EQ)))
+            return True
     return False
 
 
+def _condition(tree: exp.Expr, *, is_meant: bool) -> exp.Expr:
+    """The condition, or its opposite."""
+    of = exp.paren(tree.unnest(), copy=False)
+    return of if is_meant else exp.Not(this=of)
+
+
 def _has_rows(tree: exp.Expr) -> bool:
-    return isinstance(tree, exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None)
+    return any(isinstance(node, exp.Exists) or node.args.get("query") for node in tree.find_all(exp.Exists, exp.In))
 
 
 def _structure(node: exp.Expr) -> None:

@@ -96,6 +96,13 @@ def test_a_change_needs_a_checkpoint_on_this_machine(begun: Path, options: list[
     assert done.exception.hint
 
 
+def test_a_checkpoint_that_is_not_there_is_not_damaged(begun: Path) -> None:
+    (begun / "new.sql").write_text(warehouse(begun).tables.replace("HOME", str(begun)) + HOTTEST)
+    done = CliRunner().invoke(app, ["change", "new.sql", "--checkpoint", "nowhere"])
+    assert isinstance(done.exception, StateError)
+    assert str(done.exception).startswith("there is no checkpoint in nowhere")
+
+
 @pytest.mark.parametrize("command", [["cat", "state"], ["wait", "state", "<0, *>", "--timeout", "0s"]])
 def test_a_checkpoint_is_not_taken_for_an_output(begun: Path, command: list[str]) -> None:
     ended = CliRunner().invoke(app, command)

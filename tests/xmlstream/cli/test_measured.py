@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from xmlstream.cli.commands import app
-from xmlstream.cli.explain_command import measured_rates
 from xmlstream.operators.storage.objects import ObjectStore
 from xmlstream.punct_ns.errors import UsageError
+from xmlstream.runtime.better_joins import measured_rates
 from xmlstream.runtime.checkpoint.slice_report import OperatorReport, SliceReport
 
 TABLES = """

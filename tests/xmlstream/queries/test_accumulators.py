@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,6 +231,9 @@ def test_groups_are_kept_and_no_tuples(in_process: InProcessSession, tmp_path: P
         {"k": 1, "state": {"n": 1, "total": 5.0, "most": 5.0}},
         {"k": 2, "state": {"n": 3, "total": 13.0, "most": 7.0}},
     ]
+    command = [sys.executable, "-m", "xmlstream", "checkpoint", str(tmp_path / "state"), "--operator", "group_by"]
+    elsewhere = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # knows no accumulator
+    assert "{'n': 3, 'total': 13.0, 'most': 7.0}" in elsewhere
     unsafe = stream(in_process, tmp_path, "1,5", schemes="").group_by("k").apply(Sums, OUT)
     with pytest.raises(UnsafeQuery):
         unsafe.start(tmp_path / "out", tmp_path / "other")

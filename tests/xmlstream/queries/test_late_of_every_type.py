@@ -62,6 +62,7 @@ BY_DAY = ["in process", *([pytest.param("spark", marks=pytest.mark.spark)] if AT
 
 
 @pytest.mark.parametrize("engine", BY_DAY)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rule", "type_"), cases())
 def test_a_late_tuple_is_set_aside_or_said(
     rule: str, type_: str, engine: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -7,21 +7,27 @@ SQL works as it stands.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 import xmlstream as xs
+from tests.harness.nights import AT_NIGHT
 from tests.harness.pages import ROOT
+from tests.xmlstream.sql.refused.test_foreign_forms import FORMS
+from tests.xmlstream.sql.refused.test_foreign_forms import TABLES as FORM_TABLES
 from xmlstream.punct_ns.errors import XmlStreamError
 from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.script import read
 from xmlstream.sql.statements import parse_statements
 
 TABLES = {
@@ -121,17 +127,17 @@ def whole() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture(scope="module")
-def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same as documents, declared."""
-    directory, made = tmp_path_factory.mktemp("tables"), []
+def tables(whole: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The declarations of the same as documents, by name."""
+    directory, made = tmp_path_factory.mktemp("tables"), {}
     for name, (columns, schemes, _) in TABLES.items():
         cursor = whole.execute(f"SELECT * FROM {name}")
         names = [column[0] for column in cursor.description or ()]
         rows = ("".join(map(elements, names, row)) for row in cursor.fetchall())
         (directory / f"{name}.xml").write_text(f"<rows>{''.join(f'<r>{row}</r>' for row in rows)}</rows>")
         options = f"path '{directory / name}.xml', rowTag 'r', schemes '{schemes}'"
-        made.append(f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});")
-    return "\n".join(made)
+        made[name] = f"CREATE TABLE {name} ({columns}) USING punctuated_xml OPTIONS ({options});"
+    return made
 
 
 def elements(name: str, value: Any) -> str:
@@ -144,7 +150,7 @@ def elements(name: str, value: Any) -> str:
 @pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
-    kind: str, whole: duckdb.DuckDBPyConnection, tables: str, in_process: xs.Session
+    kind: str, whole: duckdb.DuckDBPyConnection, tables: dict[str, str], in_process: xs.Session
 ) -> None:
     given = [each for each in STATEMENTS if each.kind == kind]
     assert not _findings(given, whole, tables, in_process, ("in process", "everywhere"))
@@ -154,7 +160,7 @@ def test_statements_are_answered_as_they_stand_or_refused_with_what_to_write(
 @pytest.mark.filterwarnings("ignore:the result has several attributes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_spark_answers_what_is_not_proven_in_process_and_each_fifth_of_all(
-    kind: str, whole: duckdb.DuckDBPyConnection, tables: str, spark: xs.Session
+    kind: str, whole: duckdb.DuckDBPyConnection, tables: dict[str, str], spark: xs.Session
 ) -> None:
     given = [
         each for i, each in enumerate(STATEMENTS) if each.kind == kind and (each.refused == "in process" or i % 5 == 0)
@@ -163,13 +169,18 @@ def test_spark_answers_what_is_not_proven_in_process_and_each_fifth_of_all(
 
 
 def _findings(
-    given: list[Statement], whole: duckdb.DuckDBPyConnection, tables: str, session: xs.Session, refused: tuple[str, ...]
+    given: list[Statement],
+    whole: duckdb.DuckDBPyConnection,
+    tables: dict[str, str],
+    session: xs.Session,
+    refused: tuple[str, ...],
 ) -> dict[str, str]:
     """What is not as the file says, by statement."""
     found = {}
     for each in given:
+        used = [tables[name] for name in tables if re.search(rf"\b{name}\b", each.text)]
         try:
-            query = xs.from_sql(session, f"{tables}\n{each.text}")
+            query = xs.from_sql(session, "\n".join([*used, each.text]))
             DocumentForm(query.schema)  # it can be written, too
             table = query.to_arrow()
         except XmlStreamError as refusal:
@@ -206,6 +217,49 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return tuple(map(_plain, value))
     return str(value)
+
+
+WAYS = {
+    "as it stands": "{0}",
+    "subquery": "SELECT * FROM ({0}) AS z",
+    "WITH": "WITH z AS ({0}) SELECT * FROM z",
+    "view": "CREATE VIEW z AS {0}; SELECT * FROM z",
+    "UNION": "({0}) UNION ALL ({0})",
+    "small letters": "{0}",
+}
+"""Where a statement may stand, by name."""
+
+
+@pytest.mark.rest
+@pytest.mark.filterwarnings("ignore:the result has several attributes")
+@pytest.mark.parametrize("way", WAYS)
+def test_spark_reads_what_is_read_in_process(
+    way: str, tables: dict[str, str], spark: xs.Session, in_process: xs.Session, tmp_path: Path
+) -> None:
+    """Two parsers read a text: what ours takes, Spark's does, or reads it printed."""
+    every = [("\n".join(tables.values()), each.text) for each in STATEMENTS]
+    every += [(FORM_TABLES.format(tmp_path), form) for form in FORMS.strip().splitlines()]
+    found = {}
+    for declared, text in every[:: 1 if AT_NIGHT else 8]:
+        query = WAYS[way].format(_in_small_letters(text) if way == "small letters" else text)
+        if _refusal(f"{declared}\n{query}", in_process) is None:
+            found[query] = _refusal(f"{declared}\n{query}", spark)
+    assert {query: why for query, why in found.items() if why is not None} == {}
+    assert found
+
+
+def _refusal(text: str, session: xs.Session) -> str | None:
+    """Why a statement is refused; None if it can be planned."""
+    try:
+        read(text).plan(session)
+    except XmlStreamError as refusal:
+        return str(refusal)
+    return None
+
+
+def _in_small_letters(text: str) -> str:
+    """The words of SQL in small letters; what stands in quotes as it is."""
+    return re.sub(r"'[^']*'|\b[A-Z]{2,}\b", lambda found: found[0] if "'" in found[0] else found[0].lower(), text)
 
 
 def test_most_statements_are_answered() -> None:

@@ -36,6 +36,7 @@ from xmlstream.punct_ns.recast import over_first, placed, project, recast_patter
 from xmlstream.punct_ns.schema import Schema
 from xmlstream.runtime.change.plan_comparison import Taken, keeps
 from xmlstream.runtime.change.query_change import CONTINUES, QueryChange
+from xmlstream.runtime.change.rejoining import Plan, Rejoining
 from xmlstream.runtime.checkpoint.checkpoint import (
     CHANGING,
     DOCUMENTS,
@@ -103,11 +104,25 @@ class _Taking:
         self._old, self._new, self._change, self._engine = old, new, change, engine
         self._past: dict[Node, list[Punctuation]] = {}
 
+    def _rejoining(self, found: Mapping[str, OperatorRecord]) -> Rejoining:
+        change, new = self._change, self._new
+        plans = (
+            Plan(change.old, change.old_names, change.last.operators, self._old, new.below("seed/old")),
+            Plan(change.new, change.new_names, found, new, new.below("seed/new")),
+        )
+        return Rejoining(*plans, change, self._engine)
+
     def states(self) -> dict[str, OperatorRecord]:
         """The states of the new plan's nodes, by their names."""
-        found = {}
+        found: dict[str, OperatorRecord] = {}
+        regions = self._change.comparison.rejoined
+        rejoining = self._rejoining(found) if regions else None
+        within = {inner for of in regions.values() for inner in of.new.inner}
         for node in topological(self._change.new):
-            if isinstance(node.operator, Results):
+            if rejoining is not None and (of := regions.get(node)) is not None:
+                states, self._past[node] = rejoining.states(of)
+                found |= {self._change.new_names[inner]: state for inner, state in states.items()}
+            if isinstance(node.operator, Results) or node in within:
                 continue
             name, taken = self._change.new_names[node], self._change.comparison.taken.get(node)
             fresh = self._seeded(node)
@@ -372,6 +387,8 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         before := QueryRecord.of(checkpoint), moved=settings.moved
     ):
         return None
+    if not settings.change and same.record.rates == before.rates:
+        return None  # another query, not another plan
     change = query_change(checkpoint, before, same, root, moved=settings.moved)
     change.require()
     if mirror.apart:
@@ -381,7 +398,7 @@ def changed(mirror: Mirror, same: SameQuery, root: Node, engine: Engine, setting
         if i not in change.in_place and (output := target.documents()) is not None:
             require_fresh(output, overwrite=settings.overwrite)
     _settle(checkpoint, change)
-    report = settings.on_change
+    report = settings.on_change if settings.change else None
     lines = list(change.closed_before()) if report is not None else []
     record = apply(checkpoint, change, engine)
     logs = {PUBLISHED: record.published, **{f"{DOCUMENTS}/{name}": seal for name, seal in record.documents.items()}}

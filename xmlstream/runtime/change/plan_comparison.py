@@ -9,12 +9,16 @@ its state is the one that it would have now, had the new query read the input fr
 - have other names for attributes, or, where rows are kept as a bag, lack some: what is kept is renamed and narrowed;
 - satisfy further conditions, if the operator lets these pass (`predicate_terms`): kept rows that do not are dropped.
 
+Inner joins may join the same inputs in another way: then no join goes on, but the tuples of their inputs do
+(`xmlstream.runtime.change.join_trees`).
+
 What the old query has closed stays closed, even where the new one would have waited longer: results were written.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +30,7 @@ from xmlstream.operators.taking_over import Differs, Names, TakenOver, TakesOver
 from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, names, topological
 from xmlstream.punct_ns.schema import Attribute, Schema
 from xmlstream.punct_ns.slices import STREAM, quoted
+from xmlstream.runtime.change.join_trees import JoinTree, Rejoined, join_trees, rejoined
 from xmlstream.runtime.checkpoint.same_query import as_given, canonical_path
 from xmlstream.sources.xml.options.source import SourceOptions
 
@@ -76,6 +81,7 @@ class Comparison:
 
     Attributes:
         taken: The nodes of the new plan that take over state.
+        rejoined: The regions of inner joins that join the tuples of an old one in another way, by the topmost join.
         why: For each other node that keeps tuples, or reads input, the reason.
         again: The nodes among them that begin without state: static tables of another version, what is computed from
             them alone, and what looks tuples of a stream up in them.
@@ -91,7 +97,9 @@ class Comparison:
         self.again, self.stuck = set[Node](), ""
         self.streams: dict[Node, EarlierStream] = {}
         self.before: dict[Node, EarlierStream] = {}
+        self.rejoined: dict[Node, Rejoined] = {}
         self._called = names(old)
+        self._old_trees, self._trees = join_trees(old), {tree.root: tree for tree in join_trees(new)}
         for node in topological(old):
             if not isinstance(node.operator, Results):
                 above = self._above(node, [self.before.get(below) for below in node.inputs])
@@ -138,10 +146,37 @@ class Comparison:
                 self.why[node] = "it uses attributes that the query before did not read"
             return
         self._find(node, [old for old in self.before if type(old.operator) is type(node.operator)])
+        if node in self._trees and node not in self.taken:
+            self._rejoin(self._trees[node])
         if (taken := self.taken.get(node)) is not None:
             equal = _equals(taken.old)
             columns = {new: equal[old] for new, old in taken.output.items()}
             self.streams[node] = EarlierStream(taken.old, columns, taken.above)
+
+    def _rejoin(self, tree: JoinTree) -> None:
+        """Finds a region of the old plan whose tuples a region joins in another way."""
+        streams = [stream for below in tree.inputs if (stream := self.streams.get(below)) is not None]
+        if len(streams) < len(tree.inputs) or any(below in self.again for below in tree.inputs):
+            return
+        for old in self._old_trees:
+            before = [self.before[below] for below in old.inputs]
+            if Counter(stream.base for stream in streams) != Counter(stream.base for stream in before):
+                continue
+            try:
+                found = rejoined(tree, old, streams, before)
+                for below, number, known in zip(tree.inputs, found.numbers, found.inputs, strict=True):
+                    _require_kept(below.schema, old.inputs[number].schema, known)
+            except Differs as differs:
+                self.why |= {inner: str(differs) for inner in tree.inner if inner not in self.taken}
+                continue
+            for inner in tree.inner:
+                for known_of in (self.taken, self.why, self.streams):
+                    known_of.pop(inner, None)
+            equal = _equals(old.root)
+            output = {new: equal[old.root.schema.attribute(name).name] for new, name in found.output.items()}
+            self.streams[tree.root] = EarlierStream(old.root, output)
+            self.rejoined[tree.root] = found
+            return
 
     def _is_alike(self, node: Node, old: Node, stream: EarlierStream) -> bool:
         """Whether an operator without kept tuples, of the old plan, has the same stream."""
@@ -250,6 +285,18 @@ class Comparison:
 
 
 _OTHER_INPUT = "its input is another one"
+
+
+def _require_kept(new: Schema, old: Schema, known: Names) -> None:
+    """Requires of an input of joins that its tuples were kept with all its attributes.
+
+    Raises:
+        Differs: They were not, or with other types.
+    """
+    if lacking := [name for name in new.names if name.lower() not in known]:
+        raise Differs(f"its kept tuples lack {', '.join(lacking)}")
+    for attribute in new:
+        require_wider(attribute, old.attribute(known[attribute.name.lower()]))
 
 
 def is_static(node: Node) -> bool:

@@ -8,7 +8,7 @@ added: they are answers over the input from now on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -20,8 +20,9 @@ from xmlstream.operators.punctuate import Punctuate
 from xmlstream.operators.punctuators.roster import ByRoster
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import described
-from xmlstream.punct_ns.errors import StateError, XmlStreamError
+from xmlstream.punct_ns.errors import StateError, XmlStreamError, counted
 from xmlstream.runtime.change.continued import closed_over
+from xmlstream.runtime.change.join_trees import Rejoined
 from xmlstream.runtime.change.plan_comparison import Comparison, is_static, keeps, not_final
 from xmlstream.runtime.checkpoint.commit_log import Commit
 from xmlstream.runtime.checkpoint.same_query import QueryRecord
@@ -152,7 +153,11 @@ class QueryChange:
     def _of_nodes(self) -> Iterator[Verdict]:
         """The sources and operators of the new query that keep tuples."""
         goes_on, refused = self._serving(self.new, self.continued.keys()), set[Node]()
+        within = {inner for of in self.comparison.rejoined.values() for inner in of.new.inner}
         for node, name in self.new_names.items():
+            if node in within:
+                yield from self._of_rejoined(node, name)
+                continue
             taken, says = self.comparison.taken.get(node), brief(described(node))
             if taken is not None or node in self.comparison.again:
                 yield from self._of_taken(node, name)
@@ -186,6 +191,39 @@ class QueryChange:
         else:
             yield Verdict(name, "kept", self._kept(node), says)
 
+    def _of_rejoined(self, node: Node, name: str) -> Iterator[Verdict]:
+        """Joins that join the tuples of others in another way, as one."""
+        if (of := self.comparison.rejoined.get(node)) is None:
+            return
+        if why := self._why_not_parted(of):
+            yield Verdict(name, "refused", why, str(of.new))
+        else:
+            rows = counted(sum(map(self._rows, of.old.joins)), "row")
+            yield Verdict(name, "kept", f"with the {rows} of {of.old}, joined again", str(of.new))
+
+    def _why_not_parted(self, of: Rejoined) -> str | None:
+        """Why rows that old joins keep of results of others cannot be taken apart; None if they can, or there are none.
+
+        Of what has ended for a time, the tuples before and after its end have no results together.
+        """
+        for join, side in of.old.blocks:
+            if not (rows := self._rows_of(join, side)):
+                continue
+            what = f"{self.old_names[join]} keeps {counted(rows, 'row')} of {of.old.written(join.inputs[side])}"
+            lacking = [
+                n for columns in of.parts(join, side).values() for n, column in columns.items() if column is None
+            ]
+            if lacking:
+                names = ", ".join(dict.fromkeys(lacking))
+                return f"{what} without {names}, which the new joins need; wait until they are closed"
+            if any(map(self._has_lifespans, [*of.old.joins, *(n for i in of.old.inputs for n in topological(i))])):
+                return f"{what}, and what is closed has lifespans; wait until they are closed"
+        return None
+
+    def _has_lifespans(self, old: Node) -> bool:
+        sets = self.last.state(self.old_names[old]).sets
+        return any(not isinstance(entry, str) for entries in sets.values() for entry in entries)
+
     def _why(self, node: Node) -> str:
         """The reason for which an operator takes over nothing: of the lowest one below it that does not."""
         for below in topological(node):
@@ -213,6 +251,11 @@ class QueryChange:
         of_streams = {name for name, log in logs.items() if log.of is None or not is_static(old.inputs[log.of])}
         return sum(kept[log].rows for log in of_streams if log in kept)
 
+    def _rows_of(self, old: Node, side: int) -> int:
+        """The rows that an operator of the old query keeps of an input."""
+        kept, logs = self.last.state(self.old_names[old]).kept, old.state_schema.logs
+        return sum(kept[name].rows for name, log in logs.items() if log.models[0].input == side and name in kept)
+
     def _of_passes(self) -> Iterator[Verdict]:
         """Sources read in one pass have one position: the same ones must have been read together."""
         before, called = self.groups_of(self.old), {name: node for node, name in self.new_names.items()}
@@ -233,7 +276,7 @@ class QueryChange:
         """What becomes of operators of the old query that the new one lacks, or that another result goes on with."""
         for i, k in self.continued.items():
             yield from self._of_continued(results(self.new)[i], results(self.old)[k])
-        took = {taken.old for taken in self.comparison.taken.values()}
+        took = self._took(topological(self.new))
         for node, name in self.old_names.items():
             if isinstance(node.operator, Punctuate):
                 if self.must_hand_down(node) and not self.source_of(node):
@@ -245,18 +288,27 @@ class QueryChange:
     def _of_continued(self, new: Node, old: Node) -> Iterator[Verdict]:
         """Refuses a result that goes on with other operators than the result before it, or without one of these."""
         below, before = topological(new), set(topological(old))
-        took = {self.comparison.taken[node].old for node in below if node in self.comparison.taken}
+        took = self._took(below)
         for node in below:
             taken = self.comparison.taken.get(node)
             if taken is not None and (keeps(node) or isinstance(node.operator, Scan)) and taken.old not in before:
                 yield Verdict(
                     self.new_names[node], "refused", f"its result was not computed from {self.old_names[taken.old]}"
                 )
+            of = self.comparison.rejoined.get(node)
+            if of is not None and of.old.root not in before:
+                yield Verdict(self.new_names[node], "refused", f"its result was not computed from {of.old}")
         for node in topological(old):
             is_left = node not in took and keeps(node) and not isinstance(node.operator, Punctuate)
             if is_left and (rows := self._rows(node)):
                 why = f"its result does not go on with the {rows} {'row' if rows == 1 else 'rows'} that it keeps"
                 yield Verdict(self.old_names[node], "refused", why, brief(described(node)))
+
+    def _took(self, nodes: Iterable[Node]) -> set[Node]:
+        """The nodes of the old plan whose state, or tuples, some nodes of the new one take over."""
+        comparison, nodes = self.comparison, list(nodes)
+        took = {comparison.taken[node].old for node in nodes if node in comparison.taken}
+        return took.union(*(comparison.rejoined[node].old.joins for node in nodes if node in comparison.rejoined))
 
     def must_hand_down(self, node: Node) -> bool:
         """Whether what a punctuate of the old plan has closed must be closed below it, as the rule is gone or other."""

@@ -18,7 +18,7 @@ from xmlstream.operators.storage.store import Folder, LocalPlace, Store, folder_
 from xmlstream.punct_ns.domain import Domain, Value
 from xmlstream.punct_ns.errors import StateError, counted
 from xmlstream.runtime.checkpoint.migrations import Formats
-from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, SliceReport
+from xmlstream.runtime.checkpoint.slice_report import BEFORE, Activity, Measured, SliceReport
 from xmlstream.runtime.silent_schemes import SourceRecord
 from xmlstream.sink.sink import Draft
 
@@ -108,9 +108,10 @@ class Commit(Record):
         documents: The seals of the document logs.
         remote: What it names in an object store.
         declared: The punctuations that it has taken in beside those of the input (see `declared`).
+        measured: How many tuples reach joins of many inputs; None if there is no such join.
     """
 
-    sparse = ("remote", "declared")
+    sparse = ("remote", "declared", "measured")
 
     slice: int
     end: Mapping[str, Any] = field(default_factory=dict)
@@ -125,6 +126,7 @@ class Commit(Record):
     documents: Mapping[str, str] = field(default_factory=dict)
     remote: Remote | None = None
     declared: tuple[Declared, ...] = ()
+    measured: Measured | None = None
 
     @property
     def reached(self) -> str:

@@ -471,11 +471,12 @@ def mirror_at(checkpoint: str | None, directory: Path, *, is_shared: bool = Fals
 
 
 @contextlib.contextmanager
-def readable(checkpoint: str) -> Iterator[tuple[Folder, Callable[[], None]]]:
+def readable(checkpoint: str, *, whole: bool = True) -> Iterator[tuple[Folder, Callable[[], None]]]:
     """The directory of a checkpoint, to be read, and what brings it up to date; it writes nothing elsewhere.
 
-    Of a checkpoint in an object store this is a copy, until the end of the `with` body. It is locked, as the directory
-    of a run is: from the store, a run that waits looks like one that was killed.
+    Of a checkpoint in an object store this is a copy, until the end of the `with` body; only of `query.json` if it is
+    not `whole`. It is locked, as the directory of a run is: from the store, a run that waits looks like one that was
+    killed.
 
     Raises:
         UsageError: It is neither a directory nor in an object store.
@@ -492,7 +493,7 @@ def readable(checkpoint: str) -> Iterator[tuple[Folder, Callable[[], None]]]:
     remote.store = replace(remote.store, patience=START_PATIENCE)
     try:
         locks.take(directory)
-        remote.restore()
+        remote.restore() if whole else remote.look()
         yield remote.folder, remote.restore
     finally:
         locks.release()

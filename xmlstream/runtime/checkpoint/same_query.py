@@ -20,7 +20,7 @@ from xmlstream.operators.expressions.operations.python_functions import as_writt
 from xmlstream.operators.storage.object_urls import shown
 from xmlstream.operators.storage.records import CHECKPOINT_FORMAT, Record
 from xmlstream.operators.storage.store import Folder, LocalPlace, Place, folder_at, sealed, store_at, unseal
-from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, plain, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, StreamScan, names, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.punct_ns.errors import StateError, few
 from xmlstream.runtime.checkpoint.migrations import query_of_today
@@ -66,7 +66,8 @@ class QueryRecord(Record):
     """What identifies a query: its plan, its outputs, and its id in outputs that others write to, too.
 
     The versions of its Python functions, by their names, do not; if one is another, a start says so. `earlier` has the
-    formats of earlier slices (`xmlstream.runtime.checkpoint.migrations.Formats`).
+    formats of earlier slices (`xmlstream.runtime.checkpoint.migrations.Formats`), `rates` those by which its joins were
+    chosen, by source, if a run has measured them: the query is planned with these.
     """
 
     format: int
@@ -76,7 +77,8 @@ class QueryRecord(Record):
     id: str = ""
     functions: Mapping[str, str] = field(default_factory=dict)
     earlier: Mapping[str, int] = field(default_factory=dict)
-    sparse: ClassVar[Collection[str]] = ("functions", "earlier")
+    rates: Mapping[str, float] = field(default_factory=dict)
+    sparse: ClassVar[Collection[str]] = ("functions", "earlier", "rates")
 
     @staticmethod
     def of(checkpoint: Folder) -> QueryRecord:
@@ -98,7 +100,8 @@ class SameQuery:
         plan = tuple(_recorded(part, node) for part, node in parts)
         outputs = tuple(target.recorded for target in targets)
         functions = {function.name: function.version for function in called_in(written)}
-        self._mine = QueryRecord(CHECKPOINT_FORMAT, time_zone, plan, outputs, uuid.uuid4().hex, functions)
+        identity, rates = uuid.uuid4().hex, rates_in(root)
+        self._mine = QueryRecord(CHECKPOINT_FORMAT, time_zone, plan, outputs, identity, functions, rates=rates)
 
     @property
     def id(self) -> str:
@@ -144,6 +147,18 @@ class SameQuery:
             what = f"the query before the change in {self._store.where()} is another one: {few(others, '; ')}"
             raise StateError(what, hint="name the query before the change, which --undo returns to")
 
+    def require_found(self, found: QueryRecord, *, moved: bool) -> list[str]:
+        """Makes sure that a record is of this query; returns what lies elsewhere, and raises what `require` does."""
+        checkpoint = self._store.where()
+        if others := list(_differences(found, self._mine)):
+            raise OtherQuery(f"the checkpoint {checkpoint} belongs to another query: {few(others, '; ')}", hint=OWN)
+        if (elsewhere := list(_moves(found, self._mine))) and not moved:
+            raise StateError(
+                f"the query of the checkpoint {checkpoint} {few(elsewhere, '; ')}",
+                hint="if they were moved, use --moved; otherwise give this query a checkpoint of its own",
+            )
+        return elsewhere
+
     def require(self, *, moved: bool) -> None:
         """Makes sure that the checkpoint belongs to this query.
 
@@ -153,17 +168,10 @@ class SameQuery:
                 `moved` is not set.
         """
         found = QueryRecord.of(self._store)
-        checkpoint = self._store.where()
-        if others := list(_differences(found, self._mine)):
-            raise OtherQuery(f"the checkpoint {checkpoint} belongs to another query: {few(others, '; ')}", hint=OWN)
-        if (elsewhere := list(_moves(found, self._mine))) and not moved:
-            raise StateError(
-                f"the query of the checkpoint {checkpoint} {few(elsewhere, '; ')}",
-                hint="if they were moved, use --moved; otherwise give this query a checkpoint of its own",
-            )
+        elsewhere = self.require_found(found, moved=moved)
         pairs = zip(self._mine.outputs, found.outputs, strict=True)
         outputs = tuple(replace(output, since=before.since) for output, before in pairs)
-        identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
+        identity = found.id or uuid.uuid5(uuid.NAMESPACE_URL, self._store.where()).hex
         self._mine = replace(self._mine, id=identity, outputs=outputs, earlier=found.earlier)
         changed = [name for name, version in self._mine.functions.items() if found.functions.get(name) != version]
         for name in changed:
@@ -199,6 +207,12 @@ class SameQuery:
 
     def _write(self) -> None:
         self._store.replace(QUERY, sealed(self._mine.json()))
+
+
+def rates_in(root: Node) -> dict[str, float]:
+    """The measured rates by which the joins of a plan were chosen, by source; none if they were not."""
+    scans = ((name, node.operator) for node, name in names(root).items() if isinstance(node.operator, Scan))
+    return {name: scan.measured for name, scan in scans if scan.measured is not None}
 
 
 def _recorded(part: Mapping[str, Any], node: Node) -> NodeRecord:

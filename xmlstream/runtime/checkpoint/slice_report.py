@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from operator import itemgetter
+from typing import ClassVar
 
 from xmlstream.dataclasses import dataclass, field, replace
 from xmlstream.operators.storage.records import Record
@@ -53,8 +54,44 @@ class SliceReport(Record):
     @property
     def silent(self) -> dict[str, str]:
         """The sources that results wait for, each with the sentence of its finding."""
+        return self.noticed("silent")
+
+    def noticed(self, of: str) -> dict[str, str]:
+        """The sources and operators with a finding of a kind, each with its sentence."""
         parts = map(itemgetter("source", "kind", "what"), self.findings)
-        return {source: what for source, kind, what in parts if kind == "silent"}
+        return {source: what for source, kind, what in parts if kind == of}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Record):
+    """How many tuples of each source have reached its first join of many inputs, over the last slices with tuples.
+
+    `slices` and `tuples` are halved together once there are `MOST`, so that what came last counts most.
+    """
+
+    slices: int = 0
+    tuples: Mapping[str, int] = field(default_factory=dict)
+
+    MOST: ClassVar[int] = 256
+
+    def after(self, tuples: Mapping[str, int]) -> Measured:
+        """The same after one more slice, by source; a slice without tuples does not count."""
+        if not any(tuples.values()):
+            return self
+        together = {name: self.tuples.get(name, 0) + count for name, count in tuples.items()}
+        return Measured(self.slices + 1, together)
+
+    @property
+    def halved(self) -> Measured:
+        """The same, with half the slices if there are `MOST`."""
+        if self.slices < self.MOST:
+            return self
+        return Measured(self.slices // 2, {name: count // 2 for name, count in self.tuples.items()})
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Tuples a slice, by source; of one that has sent nothing, as if its first tuple came next."""
+        return {name: max(count, 1) / self.slices for name, count in self.tuples.items()} if self.slices else {}
 
 
 BEFORE = SliceReport(-1, 0.0, 0, 0)

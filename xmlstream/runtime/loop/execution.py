@@ -29,6 +29,7 @@ from xmlstream.operators.storage.records import DeadLetter
 from xmlstream.plan.nodes import Node, Scan, copies, leaf, names, results, topological
 from xmlstream.punct_ns.domain import Cut
 from xmlstream.punct_ns.errors import InputError, StateError, UngrammaticalStream, UsageError, place
+from xmlstream.runtime.better_joins import MeasuredJoins
 from xmlstream.runtime.checkpoint.checkpoint import DOCUMENTS, Checkpoint, write_letters
 from xmlstream.runtime.checkpoint.commit_log import Commit, Declared
 from xmlstream.runtime.checkpoint.declared import DeclaredNotes, declared_of, read_lists, rosters
@@ -94,6 +95,7 @@ class QueryStopped(Exception):
 class Execution:
     """A running query: its operators with their states, restored from the checkpoint's last commit.
 
+    `joins` measures what reaches joins of many inputs.
     `in_step` finds the sources that are ahead of others, `faulty` the documents that are skipped from a fault on.
     `memory` measures the memory of the processes by name, in bytes; `clock` gives the time
     of a slice, `measured` seconds that never go back; `query` is the query's name where
@@ -133,6 +135,7 @@ class Execution:
         self._shown = last.time
         documents = checkpoint.store.below(DOCUMENTS)
         self.noticed = Noticed.of(root, documents, last.noticed, patience)
+        self.joins = MeasuredJoins(root, last.measured)
         self._last_activity, self._logged = last.last_activity, set[tuple[str, str, str]]()
         self._states = PlanState(
             engine, root, checkpoint.store, last.operators, purge_after, checkpoint.mirror.segments
@@ -287,7 +290,10 @@ class Execution:
         noticed = self._with_senders(self.noticed.plus(found, slice_.time, kept, self._of_rules(parts, kept)))
         if self._inputs.closed:
             noticed.require_items()
-        return replace(noticed, set_back=slice_.latest - slice_.shown)
+        measured, better = self.joins.after(
+            lambda node: sum(part.outs[node] for part in parts), lambda name: self._states[self._by_name[name]].rows
+        )
+        return replace(noticed, set_back=slice_.latest - slice_.shown, measured=measured, better=better)
 
     def _log(self, slice_: _Begun, findings: Sequence[Finding]) -> None:
         """Logs what a user has to see at once."""
@@ -347,6 +353,7 @@ class Execution:
             noticed=noticed.record(),
             last_activity=last_activity(self._last_activity, report.operators, sources, (slice_.number, slice_.time)),
             declared=(*(self._declared if whole else ()), *slice_.declared),
+            measured=noticed.measured,
         )
 
     def _unsynced(self, record: Commit) -> list[Path]:
@@ -362,7 +369,7 @@ class Execution:
     def _go_on(self, slice_: _Begun, record: Commit, noticed: Noticed) -> None:
         """Makes the committed slice the last one, for those that follow and for all who look at it."""
         self._time, self._timed, self._shown = slice_.time, slice_.timed, slice_.latest
-        self.noticed, self._last_activity = noticed, record.last_activity
+        self.noticed, self._last_activity, self.joins.measured = noticed, record.last_activity, noticed.measured
         self._declared = (*self._declared, *slice_.declared)
         self._read_last |= {
             each.source: each.part.ranges[-1].document.where for each in slice_.ranges if each.part.ranges

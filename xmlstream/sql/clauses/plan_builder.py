@@ -72,7 +72,16 @@ def where(relation: Relation, condition: exp.Expr, analyst: Analyst) -> Relation
 
 def with_time(node: Node) -> Node:
     """The node's tuples with the recorded time of the slice in which each arrives."""
-    attribute = Attribute(unique("current_timestamp()", node.schema.names), Domain("TIMESTAMP", nullable=False))
+    return _stamped(node, "current_timestamp()", "TIMESTAMP")
+
+
+def with_arrival(node: Node) -> Node:
+    """The node's tuples with the number of the slice in which each arrives."""
+    return _stamped(node, "slice", "BIGINT")
+
+
+def _stamped(node: Node, name: str, type_: str) -> Node:
+    attribute = Attribute(unique(name, node.schema.names), Domain(type_, nullable=False))
     return Node(Stamp(attribute), (node,), "stamp")
 
 

@@ -26,7 +26,7 @@ from xmlstream.sql.spark.functions import (
 AS_IT_GOES_OUT = own("clock")
 """Placeholder name for the time at which a group is emitted, until the group's node exists."""
 
-_WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
+_WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp"})
 
 
 @dataclass(frozen=True, slots=True)

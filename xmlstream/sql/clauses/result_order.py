@@ -28,7 +28,7 @@ from xmlstream.punct_ns.domain import Domain
 from xmlstream.punct_ns.schema import END, START, Attribute
 from xmlstream.punct_ns.slices import quoted
 from xmlstream.sql.clauses.grouping import SelectList
-from xmlstream.sql.clauses.plan_builder import where, with_time
+from xmlstream.sql.clauses.plan_builder import where, with_arrival
 from xmlstream.sql.clauses.relation import Item, Relation, require_no_quoted_name, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
@@ -121,7 +121,7 @@ def limited(relation: Relation, n: int | None, after: int, keys: Sequence[SortKe
     """The first n tuples after as many others; by `keys`, or without these in the order in which they come."""
     node = relation.node
     if not keys and out_of_order(node) is not None:
-        node = with_time(node)
+        node = with_arrival(node)
         keys = (SortKey(node.schema.names[-1]),)
     number = Attribute(unique("rank", node.schema.names), Domain("INT", nullable=False))
     bounds = [f"{quoted(number.name)} > {after}"] if after else []

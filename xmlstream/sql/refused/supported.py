@@ -332,7 +332,7 @@ _PLACES: tuple[Place, ...] = (
         exp.Any,
         _outside(exp.Like, exp.ILike),
         "ANY is not supported",
-        "use bool_or(v > 1), or array_contains(tags, 'a'); for = ANY (SELECT …) write IN (SELECT …)",
+        "= ANY (SELECT …) is supported; else use bool_or(v > 1), array_contains(tags, 'a') or (SELECT max(…) FROM …)",
     ),
     (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", "compare with (SELECT max(…) FROM …) or min"),
     *(

@@ -298,6 +298,14 @@ def test_limit_without_order_takes_those_that_come_first() -> None:
     assert computed("SELECT id FROM s LIMIT 1 OFFSET 2", S, U, (1, 2)) == Counter([(2,)])
 
 
+def test_the_first_groups_do_not_wait_for_a_later_slice() -> None:
+    table = "CREATE TABLE s (k INT, v INT) USING punctuated_xml OPTIONS (path 's', rowTag 'r', schemes 'k');"
+    for query, first in (("SELECT DISTINCT k FROM s", (1,)), ("SELECT k, count(*) AS n FROM s GROUP BY k", (1, 2))):
+        case = xt.case(f"{table} {query} LIMIT 1")
+        assert case.slice(s="(1, 2) (1, 3) <1, *>").tuples == [first]
+        assert case.slice(s="(2, 2) <2, *>").tuples == []
+
+
 def rows_of(items: Iterable[object], query: str) -> list[list[tuple[object, ...]]]:
     """The rows of each slice, where each item is a slice of `s`."""
     with Case(prepared(TABLES + query, allow_unsafe=True)) as case:
