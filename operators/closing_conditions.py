@@ -74,7 +74,7 @@ class Prefix:
 
     With `groups`, prefixes of the order within each group by these attributes. Constants close prefixes where the
     domain has a first value in the order, and only few values before each other one. `first` is named as missing where
-    nothing closes them; by default, groups and attribute together.
+    nothing closes them; by default, groups and attribute together. With `nulls_first` each prefix begins with null.
     """
 
     input: int
@@ -82,6 +82,11 @@ class Prefix:
     descending: bool
     groups: tuple[str, ...] = ()
     first: Grouping | None = None
+    nulls_first: bool = False
+
+    def begins_with_null(self, schema: Schema) -> bool:
+        """Whether nothing is closed before null is, for a schema of the input."""
+        return self.nulls_first and schema.attribute(self.attribute).domain.nullable
 
     def holds(self, promises: Promises) -> bool:
         """Whether a scheme describes the attribute, by patterns that cover, a few at a time, a prefix of the order.

@@ -76,7 +76,7 @@ class InOrder(Operator, Protocol):
         if not self.own_keys:
             return Grouping(0, self.groups)
         first = self.own_keys[0]
-        return Prefix(0, first.attribute, first.descending, self.groups)
+        return Prefix(0, first.attribute, first.descending, self.groups, nulls_first=first.direction.nulls_first)
 
     @property
     def own_keys(self) -> tuple[SortKey, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from xmlstream.operators.closing_conditions import Grouping
+from xmlstream.operators.closing_conditions import Grouping, Prefix
 from xmlstream.operators.expressions.depth import at_any_depth
 from xmlstream.operators.expressions.dialect import brief
 from xmlstream.plan.nodes import Node, Results, Scan, out_of_order, topological
@@ -53,6 +53,14 @@ def _lines(one: OperatorVerdict, known: Verdicts) -> Iterator[str]:
     yield f"promises {promises_in_words(one.promises.running, one.node.schema)}{', and ends' if ends else ''}"
     if one.answers.when > When.AT_ONCE or one.keeps:
         yield answering(one.answers, one.node, known)
+    order = one.node.operator.enabled_by(*one.node.input_schemas)
+    if (
+        one.answers.when is When.CLOSED
+        and isinstance(order, Prefix)
+        and order.begins_with_null(one.node.input_schemas[0])
+    ):
+        key = order.attribute.removeprefix("ORDER BY ")
+        yield f"null of {key} comes first, and is waited for: declare NOT NULL, or write ORDER BY {key} NULLS LAST"
     for kept in one.keeps:
         yield f"keeps {kept_words(kept, one.node, known)}"
 

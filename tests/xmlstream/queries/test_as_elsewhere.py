@@ -501,3 +501,17 @@ def test_each_row_of_the_page_is_tried() -> None:
     for text in texts:
         assert any(text.startswith(begin) for begin in ROWS), text
     assert len(texts) == len(ROWS)
+
+
+@pytest.mark.parametrize(("ts", "order", "waits"), [
+    ("TIMESTAMP", "ts", True), ("TIMESTAMP NOT NULL", "ts", False), ("TIMESTAMP", "ts NULLS LAST", False),
+])  # fmt: skip
+def test_a_null_that_may_come_first_is_said_before_the_start(
+    in_process: xs.Session, ts: str, order: str, waits: bool
+) -> None:
+    text = table(punctuate="order of ts", ts=ts) + f"SELECT price FROM bid ORDER BY {order}"
+    said = "null of ts comes first, and is waited for: declare NOT NULL, or write ORDER BY ts NULLS LAST"
+    assert (said in xs.from_sql(in_process, text).explain("text", follow=True)) == waits
+    case = xt.case(text)
+    case.slice(bid=f"(1, 1, {at(3)})")
+    assert values(case.slice(bid=f"(1, 2, {at(9)})")) == ([] if waits else [(1,)])

@@ -126,7 +126,7 @@ SUBQUERY_PLACES: tuple[Place, ...] = (
         exp.Query,
         lambda node: isinstance(node.parent, exp.Any),
         "SOME is not supported",
-        "for = SOME (SELECT …) write IN (SELECT …), for < SOME write < (SELECT max(…) …)",
+        "for < SOME (SELECT …) write < (SELECT max(…) …), for > SOME > (SELECT min(…) …)",
     ),
     (
         exp.Query,

@@ -200,8 +200,6 @@ FOLLOWED = [
     *((f"SELECT ntile({n}) OVER (PARTITION BY k ORDER BY v) AS x FROM t", "ntile is supported only with a number above",
        "SELECT ntile(4) OVER (PARTITION BY k ORDER BY v) AS x FROM t") for n in ("0", "-1", "v", "1.5", "")),
     ("SELECT k, v FROM t ORDER BY ALL", "ORDER BY ALL is not supported", "SELECT k, v FROM t ORDER BY k, v"),
-    ("SELECT k FROM t WHERE k = SOME (SELECT k FROM u)", "SOME is not supported",
-     "SELECT k FROM t WHERE k IN (SELECT k FROM u)"),
     ("SELECT k FROM t WHERE k < SOME (SELECT k FROM u)", "SOME is not supported",
      "SELECT k FROM t WHERE k < (SELECT max(k) FROM u)"),
 ]  # fmt: skip
