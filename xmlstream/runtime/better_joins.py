@@ -15,10 +15,11 @@ forth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from xmlstream.dataclasses import dataclass
 from xmlstream.optimizer.choose_joins import choice_of, regions_of, with_rates
-from xmlstream.optimizer.join_plans import JoinPlan, inputs_of
+from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, inputs_of
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import UsageError, counted, in_callers_words
 from xmlstream.runtime.checkpoint.commit_log import Commit, CommitLog
@@ -48,6 +49,7 @@ class BetterPlan:
         better: The better plan.
         rates: The measured rates of the region's inputs, in words.
         declared: The sources of the region that declare a rate, each with the measured one.
+        lacking: What keeps its tuples from going over to the better plan: joined tuples, and what they lack.
     """
 
     at: str
@@ -56,6 +58,7 @@ class BetterPlan:
     better: JoinPlan
     rates: str
     declared: Mapping[str, float]
+    lacking: str = ""
 
     @property
     def words(self) -> str:
@@ -67,6 +70,10 @@ class BetterPlan:
     def finding(self, rows: int) -> Finding:
         """The finding; `rows` are those that the region's joins keep."""
         cost = f"which reads the {counted(rows, 'row')} that its joins keep, and joins them anew"
+        if self.lacking:
+            way = f"while rows of {self.lacking} are kept, which that needs, --adapt stays"
+            more = "a query that selects these, with a checkpoint of its own, can go over to it"
+            return Finding(self.at, BETTER, f"{self.words}; {in_callers_words(way)}: {more}", BETTER)
         if self.declared:
             given = ", ".join(f"{name} '{rate:.3g}'" for name, rate in self.declared.items())
             way = f"it follows the option rate: declare {given}, as measured, and start with --change"
@@ -75,7 +82,11 @@ class BetterPlan:
         return Finding(self.at, BETTER, f"{self.words}; {in_callers_words(way)}, {cost}", BETTER)
 
 
-def better_plans(root: Node, rates: Mapping[str, float]) -> list[BetterPlan]:
+Lacking: TypeAlias = Callable[[Node, JoinRegion], str]
+"""What joined tuples of a region lack that the plan with the best joins needs of them, in words; empty for nothing."""
+
+
+def better_plans(root: Node, rates: Mapping[str, float], lacking: Lacking | None = None) -> list[BetterPlan]:
     """For each region of a plan that runs, the safe plan that keeps clearly less at measured rates, if there is one.
 
     A region whose purge the query sets stays as it is.
@@ -83,6 +94,7 @@ def better_plans(root: Node, rates: Mapping[str, float]) -> list[BetterPlan]:
     Args:
         root: The plan that runs.
         rates: Tuples a slice, by source.
+        lacking: Tells what keeps tuples from going over.
     """
     root = with_rates(root, rates, over_declared=True)
     called, found = names(root), list[BetterPlan]()
@@ -93,7 +105,8 @@ def better_plans(root: Node, rates: Mapping[str, float]) -> list[BetterPlan]:
             joins = tuple(called[node] for node in region.joins)
             below = (node for node in topological(region.root) if isinstance(node.operator, Scan))
             declared = {called[n]: rates[called[n]] for n in below if n.operator.declares_rate and called[n] in rates}  # type: ignore[union-attr]
-            found.append(BetterPlan(joins[0], joins, choice.written, choice.safe[0], rated, declared))
+            lacks = "" if lacking is None else lacking(root, region)
+            found.append(BetterPlan(joins[0], joins, choice.written, choice.safe[0], rated, declared, lacks))
     return found
 
 
@@ -112,10 +125,10 @@ class MeasuredJoins:
     """What reaches the joins of a plan that runs, slice by slice.
 
     Attributes:
-        advises: Whether a plan that keeps less is a finding.
+        advises: What tells `better_plans` what is lacking, if a plan that keeps less is a finding; else None.
     """
 
-    advises = False
+    advises: Lacking | None = None
 
     def __init__(self, root: Node, before: Measured | None) -> None:
         """Goes on from what an earlier run has `measured`, if that was of the same sources."""
@@ -144,7 +157,7 @@ class MeasuredJoins:
         if self.advises and not too_few(measured):
             is_due = measured is not self.measured and measured.slices.bit_count() == 1
             if is_due or self._found is None:
-                self._found = better_plans(self._root, measured.rates)
+                self._found = better_plans(self._root, measured.rates, self.advises)
         findings = (one.finding(sum(map(kept, one.joins))) for one in self._found or ())
         return measured.halved, tuple(findings)
 

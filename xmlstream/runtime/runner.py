@@ -39,6 +39,7 @@ from xmlstream.sources.xml.options.reading import Reading
 
 if TYPE_CHECKING:
     from xmlstream.operators.frames.frame import Engine
+    from xmlstream.optimizer.join_plans import JoinRegion
     from xmlstream.session.engines import Session
 
 
@@ -144,6 +145,13 @@ def _recovered(mirror: Mirror, root: Node, settings: Settings, engine: Engine) -
         raise StateError(other.what, hint=way_on(mirror.folder, root, settings.targets, engine.zone)) from None
 
 
+def _lacking(root: Node, region: JoinRegion) -> str:
+    """What keeps a region's tuples from being joined in another way, in words."""
+    from xmlstream.runtime.change.adapted import lacking
+
+    return lacking(root, region)
+
+
 def built(
     engine: Engine,
     root: Node,
@@ -166,7 +174,8 @@ def built(
         letters = recovered.dead_letters
         limits = settings.limit, settings.patience
         execution = Execution(engine, root, checkpoint, sinks, committed, letters, *limits)
-        execution.joins.advises = settings.is_to_go_on and not settings.as_written
+        if settings.is_to_go_on and not settings.as_written:
+            execution.joins.advises = _lacking
         execution.read_with = {stream.name: source.name for source in readers for stream in source.streams}
         if clocks_of(root):
             execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))

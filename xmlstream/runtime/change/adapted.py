@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from xmlstream.operators.storage.store import Folder, unseal
-from xmlstream.optimizer.choose_joins import regions_of, with_rates
+from xmlstream.optimizer.choose_joins import choose_joins, regions_of, with_rates
+from xmlstream.optimizer.join_plans import JoinRegion
 from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.punct_ns.errors import StateError
 from xmlstream.runtime.better_joins import better_plans, too_few
 from xmlstream.runtime.change.changed_checkpoint import planned_change, way_on
+from xmlstream.runtime.change.plan_comparison import Comparison
 from xmlstream.runtime.checkpoint.checkpoint import COUNTS, FORMER
 from xmlstream.runtime.checkpoint.commit_log import CommitLog
 from xmlstream.runtime.checkpoint.remote_checkpoint import readable
@@ -49,7 +51,7 @@ def planned_by_rates(
         return _stays(plan, settings, say, f"it follows the declared rate of {', '.join(declared)}")
     if not settings.has_begun:
         return _stays(plan, settings, say, "nothing is measured yet")
-    with readable(settings.checkpoint, whole=settings.adapt) as (directory, _):
+    with readable(settings.checkpoint, whole=settings.adapt, changing=True) as (directory, _):
         try:
             record = _that_counts(directory, undo=settings.undo)
         except (OSError, StateError):
@@ -59,6 +61,15 @@ def planned_by_rates(
         if not settings.adapt or directory.size(COUNTS) is not None:
             return plan
         return _Adapting(directory, record, settings, say).plan(plan, lambda rates: planned(with_rates(root, rates)))
+
+
+def lacking(root: Node, region: JoinRegion) -> str:
+    """The joined tuples of a region of a plan that lack what the plan with the best joins needs of them, and what."""
+    for of in Comparison(root, choose_joins(root)).rejoined.values():
+        for join, side in of.old.blocks if of.old.root is region.root else ():
+            if lacks := of.lacking(join, side):
+                return f"{of.old.written(join.inputs[side])} without {', '.join(lacks)}"
+    return ""
 
 
 class _Adapting:
@@ -112,8 +123,9 @@ def _stays(plan: Node, settings: Settings, say: Callable[[str], None], why: str)
 def _that_counts(directory: Folder, *, undo: bool) -> QueryRecord:
     """The record of the query that a start goes on with, also if a change of it was killed or is to be undone."""
     if directory.size(COUNTS) is not None:
-        ((new, _),) = unseal(directory, COUNTS).items()
-        directory = directory.below(new) if directory.has(f"{new}/{QUERY}") else directory
+        ((new, old),) = unseal(directory, COUNTS).items()
+        which = old if undo and old == FORMER else new
+        directory = directory.below(which) if directory.has(f"{which}/{QUERY}") else directory
     elif undo and directory.has(f"{FORMER}/{QUERY}"):
         directory = directory.below(FORMER)
     return QueryRecord.of(directory)

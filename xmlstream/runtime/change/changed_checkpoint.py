@@ -93,7 +93,10 @@ def _renamed(record: Commit, change: QueryChange) -> Commit:
     operators = tuple(replace(reports[old], name=new) for new, old in pairs.items() if old in reports)
     noticed = {new: record.noticed[old] for new, old in pairs.items() if old in record.noticed}
     active = {new: record.last_activity[old] for new, old in pairs.items() if old in record.last_activity}
-    report = replace(record.report, operators=operators)
+    now = {old: new for new, old in pairs.items()}
+    of_each = ((now.get(finding.get("source", "")), finding) for finding in record.report.findings)
+    findings = tuple({**finding, "source": name} for name, finding in of_each if name is not None)
+    report = replace(record.report, operators=operators, findings=findings)
     return replace(record, end=ends, report=report, noticed=noticed, last_activity=active)
 
 

@@ -184,6 +184,11 @@ class Rejoined:
         used = (name.lower() for text in self.conditions[i] for name in attributes_in(text))
         return list(dict.fromkeys([*self.inputs[i].values(), *used]))
 
+    def lacking(self, join: Node, side: int) -> list[str]:
+        """The attributes of inputs that the rows of joined tuples lack which an old join keeps of an input."""
+        parts = self.parts(join, side).values()
+        return list(dict.fromkeys(name for columns in parts for name, column in columns.items() if column is None))
+
     def parts(self, join: Node, side: int) -> dict[int, dict[str, str | None]]:
         """For an input of an old join that is a result of others, the inputs whose tuples its rows consist of.
 

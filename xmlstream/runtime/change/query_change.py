@@ -210,12 +210,8 @@ class QueryChange:
             if not (rows := self._rows_of(join, side)):
                 continue
             what = f"{self.old_names[join]} keeps {counted(rows, 'row')} of {of.old.written(join.inputs[side])}"
-            lacking = [
-                n for columns in of.parts(join, side).values() for n, column in columns.items() if column is None
-            ]
-            if lacking:
-                names = ", ".join(dict.fromkeys(lacking))
-                return f"{what} without {names}, which the new joins need; wait until they are closed"
+            if lacking := of.lacking(join, side):
+                return f"{what} without {', '.join(lacking)}, which the new joins need; wait until they are closed"
             if any(map(self._has_lifespans, [*of.old.joins, *(n for i in of.old.inputs for n in topological(i))])):
                 return f"{what}, and what is closed has lifespans; wait until they are closed"
         return None

@@ -47,7 +47,7 @@ from xmlstream.operators.storage.objects import START_PATIENCE, ObjectStore
 from xmlstream.operators.storage.store import Folder, folder_at, sealed, unsealed
 from xmlstream.plan.written_plan import PLAN_FILE
 from xmlstream.punct_ns.errors import StateError, XmlStreamError
-from xmlstream.runtime.checkpoint.checkpoint import LETTERS, OF_CHANGES, Mirror
+from xmlstream.runtime.checkpoint.checkpoint import COUNTS, LETTERS, OF_CHANGES, Mirror
 from xmlstream.runtime.checkpoint.commit_log import Commit, LogPart, Remote, numbers_in, object_keys, record_key
 
 LITTER_SECONDS = 24 * 3600
@@ -471,19 +471,24 @@ def mirror_at(checkpoint: str | None, directory: Path, *, is_shared: bool = Fals
 
 
 @contextlib.contextmanager
-def readable(checkpoint: str, *, whole: bool = True) -> Iterator[tuple[Folder, Callable[[], None]]]:
+def readable(
+    checkpoint: str, *, whole: bool = True, changing: bool = False
+) -> Iterator[tuple[Folder, Callable[[], None]]]:
     """The directory of a checkpoint, to be read, and what brings it up to date; it writes nothing elsewhere.
 
     Of a checkpoint in an object store this is a copy, until the end of the `with` body; only of `query.json` if it is
     not `whole`. It is locked, as the directory of a run is: from the store, a run that waits looks like one that was
-    killed.
+    killed. While its files are being replaced by those of another query, it is read only if it may be `changing`.
 
     Raises:
         UsageError: It is neither a directory nor in an object store.
-        StateError: The checkpoint is damaged, or the store does not answer, or denies access.
+        StateError: The checkpoint is damaged or half changed, or the store does not answer, or denies access.
     """
     require_known_scheme(checkpoint)
     if not is_object_url(checkpoint):
+        if not changing and folder_at(checkpoint).size(COUNTS) is not None:
+            what = f"the checkpoint {checkpoint} is half changed to another query or plan, and nothing is lost"
+            raise StateError(what, hint="the run that changes it finishes that, or the next one if it was killed")
         yield folder_at(checkpoint), lambda: None
         return
     home = Path(tempfile.mkdtemp(prefix="xmlstream-"))
