@@ -35,8 +35,10 @@ def test_a_run_keeps_what_is_promised(
         promised = one.promised
         assert promised.rows is not None
         assert promised.bytes is not None
-        measured = [("rows kept", "rows", one.kept, promised.rows, 1.02)]
-        measured += [("bytes of punctuations an hour", "bytes", one.bytes, promised.bytes, CLOSE)]
+        measured: list[tuple[str, str, float, float, float]] = [
+            ("rows kept", "rows", one.kept, promised.rows, 1.02),
+            ("bytes of punctuations an hour", "bytes", one.bytes, promised.bytes, CLOSE),
+        ]
         if one.after is not None:
             assert promised.after is not None
             measured += [("until a result comes", "s", one.after, promised.after + 60, 1.02)]

@@ -222,7 +222,8 @@ class _Walk:
     def between_inputs(self) -> list[Equality]:
         """The equalities, with one attribute of each input among those that are equal; the input selects the others.
 
-        Attributes of several types are compared in the widest of these: an input that has none of it computes one.
+        Attributes of several types are compared in the widest of these: an input that has none of it computes one. If
+        none is, as of a computed key whose type only an engine knows, they are compared as they are.
         """
         within = [((i, a), (i, b)) for i, node in enumerate(self.inputs) for a, b in equal_within(node)]
         known = {place: group[0] for group in equal_groups(within) for place in group}
@@ -230,8 +231,7 @@ class _Walk:
         for group in equal_groups([*self.equalities, *within]):
             types = list(dict.fromkeys(map(self._type, group)))
             widest = next((type_ for type_ in types if all(loses_nothing(each, type_) for each in types)), None)
-            for type_ in types if widest is None else [widest]:
-                self._compare([place for place in group if widest or self._type(place) == type_], type_, known, only)
+            self._compare(group, widest, known, only)
             for type_ in types:
                 names: dict[int, str] = {}
                 for i, name in (place for place in group if self._type(place) == type_):
@@ -246,7 +246,7 @@ class _Walk:
     def _compare(
         self,
         group: Sequence[InputAttribute],
-        type_: SqlType,
+        type_: SqlType | None,
         known: Mapping[InputAttribute, InputAttribute],
         only: dict[InputAttribute, InputAttribute],
     ) -> None:
@@ -254,16 +254,17 @@ class _Walk:
 
         Args:
             group: Equal attributes.
-            type_: The type in which they are compared.
+            type_: The type in which they are compared; None for their own types.
             known: For an attribute that equals others of its input already, the first of these.
             only: Gets the chosen attribute for each of the group.
         """
         of_type: dict[InputAttribute, InputAttribute] = {}
         firsts: dict[int, InputAttribute] = {}
-        for place in sorted(group, key=lambda place: self._type(place) != type_):
+        for place in sorted(group, key=lambda place: type_ is not None and self._type(place) != type_):
             i, alike = place[0], known.get(place, place)
             if alike not in of_type:
-                of_type[alike] = one = place if self._type(place) == type_ else self._widened(place, type_)
+                one = place if type_ is None or self._type(place) == type_ else self._widened(place, type_)
+                of_type[alike] = one
                 if firsts.setdefault(i, one) != one:
                     test = expression(f"{quoted(firsts[i][1])} = {quoted(one[1])}")
                     self.inputs[i] = selected(self.inputs[i], [test])

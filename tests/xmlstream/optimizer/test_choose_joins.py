@@ -179,3 +179,19 @@ def test_the_plans_are_listed_with_what_they_keep(tmp_path: Path) -> None:
         "multiway_join(s1, s2, s3): keeps 5"
     )
     assert listed(KEY, "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k") == "It joins no more than two streams at a time."
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "s1.k = 1 + s2.n AND s2.k = s1.k",
+        "s1.k = s2.k AND s3.k = s1.k AND s2.k = 1 + s3.k",
+        "s1.k = s2.k AND s3.k = s1.k AND s2.k = length(s3.n)",
+        "s1.k = s2.k AND s3.k = s1.k AND s1.n = s2.n AND upper(s3.n) = s1.n AND s2.n = s3.n",
+    ],
+)
+def test_a_computed_key_beside_another_of_the_same_attribute(where: str) -> None:
+    """Its type is known before an engine starts, or else it is compared as it is."""
+    streams = "s1, s2, s3" if "s3" in where else "s1, s2"
+    root = plan(KEY, f"SELECT s1.k, s2.n FROM {streams} WHERE {where}")
+    assert judged(optimized(root), follow=True).is_safe

@@ -9,6 +9,8 @@ from unittest import mock
 import pytest
 
 from tests.harness.chained_streams import BETTER_ONE, CHAIN, FAST, RUNS, last, run, send, tables
+from xmlstream.diagnosis.inspection import inspect
+from xmlstream.diagnosis.report import in_words
 from xmlstream.optimizer.choose_joins import with_rates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
@@ -105,6 +107,9 @@ def test_a_run_says_it_once_it_has_measured_enough(tmp_path: Path, in_process: I
     assert compared.call_count == 2
     assert seen == [[BETTER]] * 6
     (told,) = summary.findings
+    (shown,) = inspect(tmp_path / "state").better
+    assert shown == str(told)
+    assert f"noticed in {told}" in in_words(inspect(tmp_path / "state"))
     kept = sum(one.kept for one in last(tmp_path).report.operators if one.name.startswith("join"))
     assert f"reads the {kept} rows" in told.what
 

@@ -300,3 +300,15 @@ def test_every_query_of_the_auctions_says_its_verdict(path: Path) -> None:
     root = optimized(read(text, dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")).sketch())
     said = [one for one in text.splitlines() if one.startswith(VERDICT)]
     assert said == [VERDICT + line(judged(root, follow=True)) + "."]
+
+
+@pytest.mark.parametrize(("form", "safe"), [("punctuated_xml", False), ("xml", True)])
+def test_a_complete_document_is_declared_as_a_static_table(form: str, safe: bool) -> None:
+    """What the page of sources says: a stream stays a stream, whatever its document looks like now."""
+    root = read(
+        "CREATE TABLE bid (item INT, price INT) USING punctuated_xml OPTIONS (path 'bids', rowTag 'bid');\n"
+        f"CREATE TABLE item (id INT, name STRING) USING {form} OPTIONS (path 'items.xml', rowTag 'item');\n"
+        "SELECT name, price FROM bid JOIN item ON bid.item = item.id;"
+    ).sketch()
+    verdict = judged(optimized(root), follow=True)
+    assert (verdict.is_enabled, verdict.is_safe) == (True, safe)

@@ -234,7 +234,7 @@ class _Search:
 
     def finds(self, products: Sequence[Product]) -> bool:
         """Whether numbers for all parts of products were found; if not, none of these is left."""
-        begun = list(self.found)
+        begun = len(self.found)
         if self._followed(products):
             if (part := self._open(products)) is None:
                 return True
@@ -247,8 +247,8 @@ class _Search:
                 if self.finds(products):
                     return True
                 del self.found[part]
-        for part in list(self.found)[len(begun) :]:
-            del self.found[part]
+        while len(self.found) > begun:
+            self.found.popitem()  # the last ones
         return False
 
     def _followed(self, products: Sequence[Product]) -> bool:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from xmlstream.operators.expressions.dialect import as_read, call_name, expression, render
 from xmlstream.operators.expressions.operations.python_functions import as_written, called_in, known_by
 from xmlstream.operators.expressions.output_columns import coalesced_domain
-from xmlstream.operators.expressions.type_rules import never_null
+from xmlstream.operators.expressions.type_rules import never_null, value_type
 from xmlstream.operators.frames.spark_engine import quiet_spark
 from xmlstream.operators.frames.spark_functions import give_function, with_functions
 from xmlstream.punct_ns.domain import Domain
@@ -241,14 +241,18 @@ class WholeAnalyst(Analyst, Protocol):
         """Checks the query; returns its result's types if they are known; QueryError if it means something else."""
 
 
+def _domain_of(text: str, schema: Schema) -> Domain:
+    """The domain of an expression's values; of STRING if their type is not known."""
+    known = value_type(tree := expression(text), schema)
+    return Domain("STRING" if known is None else known.name, nullable=not never_null(tree, schema))
+
+
 class NamesOnly:
-    """Analyst without types and without Spark: enough to find misspelt names before Spark starts."""
+    """Analyst without an engine: enough to find misspelt names before Spark starts."""
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """Names each expression by its text, and types it as STRING, except for `coalesce` of several attributes."""
-        strings = (Domain("STRING", nullable=not never_null(expression(text), schema)) for text in expressions)
-        known = (coalesced_domain(text, schema) for text in expressions)
-        return [(text, found or other) for text, found, other in zip(expressions, known, strings, strict=True)]
+        """Names each expression by its text, with its type as far as that needs no engine; else it is a STRING."""
+        return [(text, coalesced_domain(text, schema) or _domain_of(text, schema)) for text in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Accepts any expression."""

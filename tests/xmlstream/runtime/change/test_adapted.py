@@ -263,12 +263,12 @@ def test_a_start_goes_over_to_the_plan_that_keeps_less(
     assert BETTER not in {one.kind for one in summary.findings}
     assert (inner(tmp_path), record(tmp_path).rates) == (OTHER, FAST)
     # Later runs go on with it; the same rates change nothing.
-    for number, options in ((8, {}), (9, {"adapt": True}), (10, {"adapt": True})):
+    for number, adapts in ((8, False), (9, True), (10, True)):
         send(tmp_path / "in", number)
-        assert run(session, tmp_path, **options).slices == 1
+        assert run(session, tmp_path, adapt=adapts).slices == 1
         assert (inner(tmp_path), record(tmp_path).rates) == (OTHER, FAST)
         told = ["adapting nothing, the plan stays: at the measured rates no other keeps clearly less"]
-        assert said(caplog) == (told if options else [])
+        assert said(caplog) == (told if adapts else [])
     assert rows(tmp_path) == alone(session, tmp_path / "alone", 11)
 
 
