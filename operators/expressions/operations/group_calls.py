@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -145,27 +145,25 @@ class StateCall(GroupCall):
 
     def _results(self, columns: list[pa.Array[Any]]) -> tuple[pa.Array[Any], list[QueryError | None]]:
         *keys, groups = columns
-        accumulator, type_ = self.function.accumulator, cast("Any", any_arrow_type(self.function.type))
-        states, errors = [pa.nulls(0, type_)], list[QueryError | None]()
+        accumulator, states, errors = self.function.accumulator, list[Any](), list[QueryError | None]()
         for i in range(len(groups)):
-            key, error = keys[0][i].as_py() if keys else {}, None
+            key, state, error = keys[0][i].as_py() if keys else {}, None, None
             try:
-                found = self._state_of(accumulator, key, groups[i])
+                state = self._state_of(accumulator, key, groups[i])
             except QueryError as raised:
-                found, error = pa.nulls(1, type_), raised
-            states.append(found)
+                error = raised
+            states.append(state)
             errors.append(error)
-        return pa.concat_arrays(states), errors
+        return pa.array(states, any_arrow_type(self.function.type)), errors
 
-    def _state_of(self, accumulator: Any, key: Mapping[str, Any], group: Any) -> pa.Array[Any]:
-        """The state of a group, as an array of one structure."""
+    def _state_of(self, accumulator: Any, key: Mapping[str, Any], group: Any) -> Any:
+        """The state of a group."""
         if self.function.step == "merge":
             first, *others = _table(group.values).to_pylist()
-            states = reduce(lambda one, other: self._called(accumulator.merge, key, one, other), others, first)
-            return self._structure(states, key)
+            return reduce(lambda one, other: self._called(accumulator.merge, key, one, other), others, first)
         state = replace(self, function=replace(self.function, step="zero"))._called(accumulator.zero, key)
         rows = _rows(group, self.function)
-        return self._structure(self._called(accumulator.add, key, state, rows) if len(rows) else state, key)
+        return self._called(accumulator.add, key, state, rows) if len(rows) else state
 
     def _called(self, method: Any, key: Mapping[str, Any], *given: Any) -> Any:
         """The state that a method gives, as one that was kept is."""
@@ -173,9 +171,6 @@ class StateCall(GroupCall):
             state = method(*given)
         except Exception as raised:  # noqa: BLE001 - whatever a user's method raises
             raise self._raised(raised, _group_in_words(key)) from None
-        return self._structure(state, key).to_pylist()[0]
-
-    def _structure(self, state: Any, key: Mapping[str, Any]) -> pa.Array[Any]:
         fields = self.function.type.fields
         try:
             values = _values_of(state, fields)
@@ -183,7 +178,7 @@ class StateCall(GroupCall):
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
             hint = f"a state has the columns ({_declared(fields)}), as a dictionary or a tuple"
             raise self._not_as_declared(key, reason, hint) from None
-        return pa.table(columns).to_struct_array().combine_chunks()
+        return {name: column[0].as_py() for name, column in columns.items()}
 
 
 def _values_of(state: Any, fields: Sequence[Field]) -> Sequence[Any]:
