@@ -26,6 +26,7 @@ from xmlstream.runtime.better_joins import BETTER
 from xmlstream.runtime.change import adapted
 from xmlstream.runtime.change.changed_checkpoint import planned_change
 from xmlstream.runtime.change.query_change import Verdict
+from xmlstream.runtime.checkpoint.checkpoint import COUNTS
 from xmlstream.runtime.checkpoint.remote_checkpoint import RemoteCheckpoint, readable
 from xmlstream.runtime.checkpoint.same_query import QueryRecord, rates_in
 from xmlstream.runtime.checkpoint.slice_report import Measured
@@ -387,6 +388,29 @@ def test_a_start_that_is_killed_leaves_the_one_plan_or_the_other(tmp_path: Path,
     assert plans[False, False]
     assert plans[True, False]
     assert plans[True, True]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_start_that_is_killed_half_way_is_said_and_undone(tmp_path: Path, in_process: InProcessSession) -> None:
+    home = tmp_path / "home"
+    send(home / "in", *range(6))
+    run(in_process, home)
+    shutil.copytree(home, tmp_path / "kept")
+    at, points, undone = 0, 1000, 0
+    while at < points:
+        shutil.rmtree(home)
+        shutil.copytree(tmp_path / "kept", home)
+        with dying(at, *WRITES) as done, suppress(Died):
+            run(in_process, home, adapt=True)
+            points = len(done)
+        if (home / "state" / COUNTS).exists():
+            with pytest.raises(StateError, match="is half changed to another query or plan, and nothing is lost"):
+                xs.kept(home / "state")
+            run(in_process, home, undo=True)
+            assert (inner(home), record(home).rates) == (FIRST, {}), at
+            undone += 1
+        at += 1 if AT_NIGHT else 3
+    assert undone
 
 
 def test_a_checkpoint_in_an_object_store_adapts(tmp_path: Path, in_process: InProcessSession) -> None:
