@@ -38,7 +38,9 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     Raises:
         QueryError: A window is not defined, or is defined by another one.
     """
-    for node in list(tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join, exp.Fetch, exp.Any, exp.All)):
+    for node in list(
+        tree.find_all(exp.Tuple, exp.Anonymous, exp.CTE, exp.Join, exp.Fetch, exp.Limit, exp.Any, exp.All)
+    ):
         if _written(node):
             rewriting.printed.append(node)
     for compared in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
@@ -67,6 +69,9 @@ def _written(node: exp.Expr) -> bool:
             node.set("expressions", [exp.Star()])
         case exp.Fetch() if not {"percent", "with_ties"} & _set_in(node.args.get("limit_options")):
             node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
+        case exp.Limit(expression=exp.Var(name="ALL")):
+            node.pop()
+            return False
         case exp.Any(parent=exp.EQ()) | exp.All(parent=exp.NEQ()):
             return _listed(node)
         case exp.Join() if node.this.args.get("version"):

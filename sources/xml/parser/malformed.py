@@ -234,7 +234,8 @@ def _declaration(reason: str, raw: str | None) -> str | None:
     if absent := _ABSENT.search(reason):
         if (leaf := likely_leaf(absent[1], _leaves(raw or ""))) not in {None, absent[1]}:
             return f"write path.{absent[1]} '{leaf}' in its OPTIONS"
-        return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out"
+        more = ", which a scheme prefix or by implies"
+        return f"correct path.{absent[1]} in its OPTIONS if the items have it elsewhere, or leave NOT NULL out{more}"
     if (number := _OF_A_NUMBER.match(reason)) and (read := number_readings(number[2])):
         return _of_number(number[1], read)
     found = ((re.match(text, reason), declared) for text, declared in _DECLARED.items())

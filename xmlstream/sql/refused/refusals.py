@@ -53,7 +53,7 @@ _OVER = (
 )
 
 _PARTS = {
-    "fetch": ("FETCH", "write ORDER BY … LIMIT"),
+    "fetch": ("FETCH … WITH TIES or PERCENT", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10"),
     "order": (
         "ORDER BY",
         "write ORDER BY … LIMIT, which may stand anywhere; without LIMIT, ORDER BY may stand only at the end of the"
