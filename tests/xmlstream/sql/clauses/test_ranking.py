@@ -117,9 +117,9 @@ REFUSALS = [
     ),
     ("SELECT * FROM bid QUALIFY price > 1", "QUALIFY needs an upper limit of a rank", "QUALIFY"),
     ("SELECT * FROM bid ORDER BY ts LIMIT 0", "LIMIT is supported only with a number above 0", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts LIMIT ALL", "LIMIT is supported only with a number above 0", "LIMIT"),
+    ("SELECT * FROM bid ORDER BY ts LIMIT 1 + 2", "LIMIT is supported only with a number above 0", "LIMIT"),
     ("SELECT * FROM bid ORDER BY ts LIMIT 1 + 1", "LIMIT is supported only with a number above 0", "LIMIT"),
-    ("SELECT * FROM bid ORDER BY ts FETCH FIRST 3 ROWS ONLY", "FETCH is not supported", "FETCH"),
+    ("SELECT * FROM bid ORDER BY ts FETCH FIRST 3 ROWS WITH TIES", "FETCH … WITH TIES or PERCENT is not", "FETCH"),
     ("SELECT x.price FROM (SELECT price, ts AS Price FROM bid ORDER BY price LIMIT 3) x", "several", "price LIMIT"),
 ]
 

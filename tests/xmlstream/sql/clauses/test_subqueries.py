@@ -194,7 +194,7 @@ REFUSALS = [
     ("SELECT max(v) FILTER (WHERE v > (SELECT max(w) FROM u)) AS m FROM s", "max(w)", "within an aggregate", "below"),
     ("SELECT count_if(EXISTS (SELECT 1 FROM u WHERE u.k = s.k)) AS m FROM s", "EXISTS", "within an aggregate", "below"),
     ("SELECT rank() OVER (PARTITION BY EXISTS (SELECT 1 FROM u) ORDER BY v) AS m FROM s", "EXISTS", "OVER", "below"),
-    ("SELECT id FROM s WHERE v = ANY (SELECT w FROM u)", "ANY", "ANY", "IN (SELECT"),
+    ("SELECT id FROM s WHERE v > ANY (SELECT w FROM u)", "ANY", "ANY", "(SELECT max(…) FROM …)"),
     ("SELECT id FROM s WHERE (v, k) NOT IN (SELECT w, k FROM u)", "v", "NOT IN with several values", "NOT EXISTS"),
     ("SELECT id FROM s WHERE v IN (SELECT w, k FROM u)", "v", "1 values with the 2", "same number"),
     ("SELECT id FROM s WHERE v = (SELECT max(w) FROM u WHERE u.k < s.k)", "u.k", "other than an equality", "by ="),
