@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from xmlstream.operators.expressions.dialect import render
-from xmlstream.punct_ns.errors import QueryError
+from xmlstream.punct_ns.errors import QueryError, left_to_spark
 
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TESTED = (*_COMPARED, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.SimilarTo)
@@ -44,7 +44,7 @@ def require_one_reading(tree: exp.Expr) -> None:
 
 def in_brackets() -> str:
     """The hint for a text that is read in two ways."""
-    return "write brackets around it"
+    return f"write brackets around it; or {left_to_spark()}"
 
 
 def misreading(node: exp.Expr) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
@@ -118,3 +118,14 @@ def aggregates(draw: st.DrawFn, column: Column) -> str:
         return _filled(draw, draw(st.sampled_from(AGGREGATES)), column)
     call = _filled(draw, draw(st.sampled_from(CALLS)), column)
     return draw(st.sampled_from(_OF_CALLS)).replace("{call}", call)
+
+
+def join_conditions(draw: st.DrawFn, count: int, compared: Sequence[str], most: int = 2) -> list[str]:
+    """Conditions on streams p0, p1, …: each but the first equals one before it; perhaps more is compared."""
+    attributes = st.sampled_from("abc")
+    found = [f"p{i}.{draw(attributes)} = p{draw(st.integers(0, i - 1))}.{draw(attributes)}" for i in range(1, count)]
+    for _ in range(draw(st.integers(0, most))):
+        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
+        sign = draw(st.sampled_from(compared))
+        found.append(f"p{one}.{draw(attributes)} {sign} p{other}.{draw(attributes)}")
+    return found

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.nights import AT_NIGHT
+from tests.properties.drawn_expressions import join_conditions
 from xmlstream.optimizer.choose_joins import with_rates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.runtime.better_joins import better_plans
@@ -35,15 +36,9 @@ def written(draw: st.DrawFn) -> tuple[str, dict[str, float]]:
         )
         for name in NAMES
     )
-    count, attributes = draw(st.integers(3, 5)), st.sampled_from("abc")
-    conditions = [
-        f"p{i}.{draw(attributes)} = p{draw(st.integers(0, i - 1))}.{draw(attributes)}" for i in range(1, count)
-    ]
-    for _ in range(draw(st.integers(0, 3))):
-        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
-        compared = draw(st.sampled_from(["=", "<=", "<>", "= 1 +"]))
-        conditions.append(f"p{one}.{draw(attributes)} {compared} p{other}.{draw(attributes)}")
-    selected = draw(st.lists(st.tuples(st.integers(0, count - 1), attributes), max_size=2))
+    count = draw(st.integers(3, 5))
+    conditions = join_conditions(draw, count, ["=", "<=", "<>", "= 1 +"], most=3)
+    selected = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from("abc")), max_size=2))
     conditions += [f"p{i}.{name} > 1" for i, name in selected]
     froms = ", ".join(f"{draw(st.sampled_from(NAMES))} AS p{i}" for i in range(count))
     every = [f"p{i}.{name} AS {name}{i}" for i in range(count) for name in "abc"]

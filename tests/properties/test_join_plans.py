@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.drawn_expressions import join_conditions
 from tests.properties.plan_answers import Answers
 from tests.properties.test_random_plans import TABLES, Example, examples, tuples_in, walked
 from xmlstream.optimizer.choose_joins import choices_between, choose_joins
@@ -36,16 +37,8 @@ class Joined:
 
 @st.composite
 def joins(draw: st.DrawFn) -> Joined:
-    """Each stream but the first is equal to one before it; perhaps more is equal, or compared."""
     count = draw(st.integers(3, 4))
-    attributes = st.sampled_from("abc")
-    conditions = [
-        f"p{i}.{draw(attributes)} = p{draw(st.integers(0, i - 1))}.{draw(attributes)}" for i in range(1, count)
-    ]
-    for _ in range(draw(st.integers(0, 2))):
-        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
-        compared = draw(st.sampled_from(["=", "=", "<=", "<>"]))
-        conditions.append(f"p{one}.{draw(attributes)} {compared} p{other}.{draw(attributes)}")
+    conditions = join_conditions(draw, count, ["=", "=", "<=", "<>"])
     tables = ", ".join(f"{draw(st.sampled_from('rs'))} AS p{i}" for i in range(count))
     columns = ", ".join(f"p{i}.{name} AS {name}{i}" for i in range(count) for name in "ab")
     query = f"SELECT {columns} FROM {tables} WHERE {' AND '.join(conditions)}"

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import xmlstream as xs
 from tests.harness.nights import AT_NIGHT
+from tests.properties.drawn_expressions import join_conditions
 from tests.properties.plan_answers import OF_PLANS, Answers, document
 from tests.properties.test_changed_queries import closed, written
 from tests.properties.test_random_plans import ENDS, SPACE
@@ -59,14 +60,7 @@ class Rejoined:
 @st.composite
 def rejoined(draw: st.DrawFn) -> Rejoined:
     count = draw(st.integers(3, 4))
-    attributes = st.sampled_from("abc")
-    conditions = [
-        f"p{i}.{draw(attributes)} = p{draw(st.integers(0, i - 1))}.{draw(attributes)}" for i in range(1, count)
-    ]
-    for _ in range(draw(st.integers(0, 2))):
-        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
-        compared = draw(st.sampled_from(["=", "<=", "<>"]))
-        conditions.append(f"p{one}.{draw(attributes)} {compared} p{other}.{draw(attributes)}")
+    conditions = join_conditions(draw, count, ["=", "<=", "<>"])
     tables = ", ".join(f"{draw(st.sampled_from('rst'))} AS p{i}" for i in range(count))
     every = [f"p{i}.{name} AS {name}{i}" for i in range(count) for name in "abc"]
     columns = every if draw(st.booleans()) else draw(st.lists(st.sampled_from(every), min_size=2, unique=True))
