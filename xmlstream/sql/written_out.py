@@ -43,9 +43,10 @@ def write_out(tree: exp.Expr, text: QueryText, rewriting: Rewriting) -> None:
     ):
         if _written(node):
             rewriting.printed.append(node)
-    for compared in list(tree.find_all(exp.EQ, exp.NEQ, exp.Case)):
-        if _tested(compared):
-            rewriting.printed.append(tree)
+    if having := _having_rows(tree):
+        for compared in reversed(list(tree.find_all(exp.EQ, exp.NEQ, exp.Case))):  # the inner ones first
+            if _tested(compared, having):
+                rewriting.printed.append(tree)
     casts = any(cast.args["to"].this == exp.DType.TEXT for cast in tree.find_all(exp.Cast))
     excludes = any(star.args.get("except_") for star in tree.find_all(exp.Star))
     bare = tree.find(exp.Is) is not None and _WITHOUT_BRACKETS.search(text.text)
@@ -101,22 +102,24 @@ def _listed(node: exp.Expr) -> bool:
     return True
 
 
-def _tested(node: exp.Expr) -> bool:
+def _tested(node: exp.Expr, having: set[int]) -> bool:
     """What has IN or EXISTS becomes a condition beside `= true`, `= false` and their WHEN, as in Spark's optimizer.
 
-    It decides what a null means there: `x IN (…)` and `NOT x IN (…)` are both false.
+    It decides what a null means there: `x IN (…)` and `NOT x IN (…)` are both false. `having` are the nodes that do.
     """
     if isinstance(node, exp.Case):
         branches = node.args["ifs"]
-        if node.this is None or not _has_rows(node.this) or not all(isinstance(b.this, exp.Boolean) for b in branches):
+        if id(node.this) not in having or not all(isinstance(b.this, exp.Boolean) for b in branches):
             return False
         for branch in branches:
             branch.set("this", _condition(node.this.copy(), is_meant=bool(branch.this.this)))
         node.set("this", None)
         return True
     for side, other in ((node.this, node.expression), (node.expression, node.this)):
-        if isinstance(other, exp.Boolean) and _has_rows(side):
-            node.replace(_condition(side, is_meant=bool(other.this) == isinstance(node, exp.EQ)))
+        if isinstance(other, exp.Boolean) and id(side) in having:
+            instead = _condition(side, is_meant=bool(other.this) == isinstance(node, exp.EQ))
+            node.replace(instead)
+            having.add(id(instead))
             return True
     return False
 
@@ -127,8 +130,15 @@ def _condition(tree: exp.Expr, *, is_meant: bool) -> exp.Expr:
     return of if is_meant else exp.Not(this=of)
 
 
-def _has_rows(tree: exp.Expr) -> bool:
-    return any(isinstance(node, exp.Exists) or node.args.get("query") for node in tree.find_all(exp.Exists, exp.In))
+def _having_rows(tree: exp.Expr) -> set[int]:
+    """The nodes with IN or EXISTS of a query in them, by their numbers."""
+    found = set[int]()
+    for node in tree.find_all(exp.Exists, exp.In):
+        above: exp.Expr | None = node if isinstance(node, exp.Exists) or node.args.get("query") else None
+        while above is not None and id(above) not in found:
+            found.add(id(above))
+            above = above.parent
+    return found
 
 
 def _structure(node: exp.Expr) -> None:

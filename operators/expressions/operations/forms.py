@@ -110,10 +110,23 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
     >>> known(expression("md5(n)"), schema)
     """
     try:
-        found = Translator(_columns(schema), "UTC").whole(tree)
+        found = Translator(_columns_of(schema), "UTC").whole(tree)
     except QueryError:
         return None
     return None if found.rows else found
+
+
+_RECENT: list[tuple[Schema, Mapping[str, Part]]] = []
+"""The schemas asked for last: two that are equal are compared attribute by attribute, which one object need not be."""
+
+
+def _columns_of(schema: Schema) -> Mapping[str, Part]:
+    for seen, columns in tuple(_RECENT):
+        if seen is schema:
+            return columns
+    _RECENT.insert(0, (schema, _columns(schema)))
+    del _RECENT[8:]
+    return _RECENT[0][1]
 
 
 @lru_cache(maxsize=256)

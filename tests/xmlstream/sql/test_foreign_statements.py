@@ -181,7 +181,8 @@ def _findings(
         used = [tables[name] for name in tables if re.search(rf"\b{name}\b", each.text)]
         try:
             query = xs.from_sql(session, "\n".join([*used, each.text]))
-            DocumentForm(query.schema)  # it can be written, too
+            if each.refused != "in process":  # an interval is such a value, and no text in XML
+                DocumentForm(query.schema)  # it can be written, too
             table = query.to_arrow()
         except XmlStreamError as refusal:
             if each.refused not in refused or not refusal.hint:
