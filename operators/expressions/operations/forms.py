@@ -117,7 +117,7 @@ def known(tree: exp.Expr, schema: Schema) -> Part | None:
 
 
 _RECENT: list[tuple[Schema, Mapping[str, Part]]] = []
-"""The schemas asked for last: two that are equal are compared attribute by attribute, which one object need not be."""
+"""The latest schemas: two that are equal are compared attribute by attribute, which one object need not be."""
 
 
 def _columns_of(schema: Schema) -> Mapping[str, Part]:
